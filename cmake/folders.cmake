@@ -1,0 +1,18 @@
+# One static library a folder of src/, made of every .cpp below it.
+function(sluice_folder name)
+  if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${name})
+    return()
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  add_library(sluice_${name} STATIC ${sources})
+  target_include_directories(sluice_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(sluice_${name} PUBLIC ${ARGN})
+endfunction()
+
+function(sluice_program)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/src/apps/main.cpp)
+    add_executable(sluice ${PROJECT_SOURCE_DIR}/src/apps/main.cpp)
+    target_link_libraries(sluice PRIVATE sluice_apps)
+  endif()
+endfunction()
