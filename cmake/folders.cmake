@@ -1,13 +1,28 @@
-# One static library a folder of src/, made of every .cpp below it.
+# One static library a folder of src/, made of every .cpp below it; a folder of headers alone is an interface.
 function(sluice_folder name)
   if(NOT IS_DIRECTORY ${PROJECT_SOURCE_DIR}/src/${name})
     return()
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-  add_library(sluice_${name} STATIC ${sources})
-  target_include_directories(sluice_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(sluice_${name} PUBLIC ${ARGN})
+  list(FILTER sources EXCLUDE REGEX "/(apps/main|base/version)\\.cpp$")
+  if(sources)
+    add_library(sluice_${name} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(sluice_${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(sluice_${name} ${scope} ${PROJECT_SOURCE_DIR}/src)
+  sluice_link(sluice_${name} ${scope} ${ARGN})
+endfunction()
+
+# target_link_libraries, without the folders that this tree does not have.
+function(sluice_link target scope)
+  foreach(library ${ARGN})
+    if(TARGET ${library} OR NOT library MATCHES "^sluice_")
+      target_link_libraries(${target} ${scope} ${library})
+    endif()
+  endforeach()
 endfunction()
 
 function(sluice_program)
