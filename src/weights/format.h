@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/tensor.h"
+#include "weights/checkpoint.h"
+
+namespace sluice {
+
+struct Format;
+
+/// A matrix [out, in] (or a run of rows of one) as a file stores it.
+struct SourceMatrix {
+  const Format* format = nullptr;
+  const Checkpoint* checkpoint = nullptr;
+  std::vector<const StoredTensor*> tensors;  // the values first, then what the format needs beside them
+  std::int64_t first_row = 0;                // within the stored tensor, leading dimensions flattened
+  std::int64_t out = 0, in = 0;
+
+  /// Rows first .. first + count - 1 as float32, [count, in].
+  void dequantize(std::int64_t first, std::int64_t count, float* out_values) const;
+  /// The packed rows themselves, for formats that are plain numbers.
+  std::span<const std::byte> plain_rows() const;
+};
+
+/// How a file stores matrices. One row of the table of formats; decided for each tensor by the names beside it.
+struct Format {
+  std::string_view name;
+  /// Names of the tensors of matrix `base` (without ".weight") if the checkpoint stores it so; empty otherwise.
+  std::vector<std::string> (*detect)(const Checkpoint& checkpoint, std::string_view base);
+  /// Stored rows and columns: checks types and shapes of the tensors. Throws LoadError.
+  void (*check)(const SourceMatrix& matrix);
+  void (*dequantize)(const SourceMatrix& matrix, std::int64_t first, std::int64_t count, float* out);
+};
+
+/// All formats, in the order in which they are asked.
+std::span<const Format* const> formats();
+
+}  // namespace sluice
