@@ -20,9 +20,10 @@ class InternalError : public std::logic_error {
 
 }  // namespace sluice
 
-/// CHECK(condition) or CHECK(condition, "format", values...): throws InternalError when false, in every build.
-#define CHECK(condition, ...)                                                                          \
-  do {                                                                                                 \
-    if (!(condition)) [[unlikely]]                                                                     \
-      ::sluice::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__));             \
+/// CHECK(condition) or CHECK(condition, "format", values...): throws InternalError when false, in every
+/// build.
+#define CHECK(condition, ...)                                                              \
+  do {                                                                                     \
+    if (!(condition)) [[unlikely]]                                                         \
+      ::sluice::check_failed(__FILE__, __LINE__, #condition, fmt::format("" __VA_ARGS__)); \
   } while (false)

@@ -18,17 +18,18 @@ using RequestId = std::uint64_t;
 /// How the next token is chosen from a row of logits. Applied in this order: token filter, minimum length,
 /// logit bias, penalties, temperature, top-k, top-p, min-p.
 struct SamplingParams {
-  float temperature = 1.0f;         // 0: arg-max
-  int top_k = 0;                    // 0: all
-  float top_p = 1.0f;               // 1: all
-  float min_p = 0.0f;               // 0: all; share of the best token's probability
-  float repetition_penalty = 1.0f;  // divides (multiplies, if negative) logits of ids seen in prompt or output
-  float presence_penalty = 0.0f;    // subtracted once for ids seen in the output
-  float frequency_penalty = 0.0f;   // subtracted for each time an id was seen in the output
+  float temperature = 1.0f;  // 0: arg-max
+  int top_k = 0;             // 0: all
+  float top_p = 1.0f;        // 1: all
+  float min_p = 0.0f;        // 0: all; share of the best token's probability
+  float repetition_penalty =
+      1.0f;                        // divides (multiplies, if negative) logits of ids seen in prompt or output
+  float presence_penalty = 0.0f;   // subtracted once for ids seen in the output
+  float frequency_penalty = 0.0f;  // subtracted for each time an id was seen in the output
   std::vector<std::pair<TokenId, float>> logit_bias;
-  std::optional<std::uint64_t> seed;  // absent: drawn from the engine's own generator
-  int max_tokens = 0;                 // 0: up to the context length
-  int min_tokens = 0;                 // stop ids are masked before this many tokens
+  std::optional<std::uint64_t> seed;    // absent: drawn from the engine's own generator
+  int max_tokens = 0;                   // 0: up to the context length
+  int min_tokens = 0;                   // stop ids are masked before this many tokens
   std::vector<TokenId> stop_token_ids;  // in addition to those of the model
   bool ignore_eos = false;              // the model's own stop ids do not end the request
   int top_logprobs = -1;                // -1: none; n: of the chosen token and the n best

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-/// Text of a growing token stream: what add() returns, joined with finish(), equals Tokenizer::decode of all ids,
-/// and no returned piece ever ends inside a UTF-8 character.
+/// Text of a growing token stream: what add() returns, joined with finish(), equals Tokenizer::decode of all
+/// ids, and no returned piece ever ends inside a UTF-8 character.
 class Detokenizer {
  public:
   explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special = true);

@@ -11,7 +11,7 @@ namespace sluice {
 
 /// One tool call of a reply, complete.
 struct ToolCall {
-  std::string id;         // "call_" and 24 letters or digits
+  std::string id;  // "call_" and 24 letters or digits
   std::string name;
   std::string arguments;  // a JSON object, values typed by the tool's schema
 };
@@ -20,7 +20,8 @@ struct ToolCall {
 struct ReplyDelta {
   std::string reasoning;
   std::string content;
-  /// Fragments of calls: a new index opens with id and name; arguments grow by fragments that join to valid JSON.
+  /// Fragments of calls: a new index opens with id and name; arguments grow by fragments that join to valid
+  /// JSON.
   struct CallFragment {
     int index = 0;
     std::string id, name;  // set in the first fragment of an index only

@@ -8,8 +8,8 @@
 
 namespace sluice {
 
-/// A StopCheck over text: true at the token that completes one of the strings. Finds them across token borders
-/// and inside one token. No string may be empty (RequestError).
+/// A StopCheck over text: true at the token that completes one of the strings. Finds them across token
+/// borders and inside one token. No string may be empty (RequestError).
 std::unique_ptr<StopCheck> make_stop_strings(std::shared_ptr<const Tokenizer> tokenizer,
                                              std::vector<std::string> strings);
 

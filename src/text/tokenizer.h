@@ -23,8 +23,8 @@ class Tokenizer {
                                                 std::string_view what);
   virtual ~Tokenizer() = default;
 
-  /// Ids of UTF-8 text; invalid bytes are replaced by U+FFFD first. With recognize_special, added tokens found
-  /// in the text become their ids; without, only those marked special are read as plain text.
+  /// Ids of UTF-8 text; invalid bytes are replaced by U+FFFD first. With recognize_special, added tokens
+  /// found in the text become their ids; without, only those marked special are read as plain text.
   virtual std::vector<TokenId> encode(std::string_view text, bool recognize_special = true) const = 0;
   /// Raw bytes of one id (not always whole characters); empty for an unknown id.
   virtual std::string_view bytes_of(TokenId id) const = 0;
