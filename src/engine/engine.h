@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/request.h"
+#include "models/model.h"
+#include "ops/ops.h"
+
+namespace sluice {
+
+struct EngineOptions {
+  std::int64_t max_model_len = 0;      // tokens of one sequence; 0: the model's context, or what fits in memory
+  int max_num_seqs = 0;                // sequences running at once; 0: as many as fit, at most 256
+  std::int64_t max_batched_tokens = 0; // rows of one step; 0: 512
+  double memory_utilization = 0.9;     // share of free memory (after the weights) that caches may take
+  std::uint64_t seed = 0;              // of requests that bring no seed; 0: from the system
+  int vocabulary_size = 0;             // ids from here on are never sampled; 0: all of the model's columns
+  std::vector<TokenId> stop_tokens;    // union of generation_config, config and tokenizer
+};
+
+/// A snapshot of counters and gauges.
+struct EngineStats {
+  int running = 0, waiting = 0;
+  std::int64_t blocks_used = 0, blocks_total = 0;
+  std::int64_t state_slots_used = 0, state_slots_total = 0;
+  std::uint64_t prompt_tokens = 0, generated_tokens = 0, steps = 0, preemptions = 0;
+  std::uint64_t finished = 0, cancelled = 0, failed = 0;
+};
+
+/// The loop: requests in from any thread, token events out on the engine's own thread. Continuous batching, chunked
+/// prefill mixed with decode, preemption with recompute.
+class Engine {
+ public:
+  /// Takes what it needs of free memory for the caches; throws DeviceError when not even one sequence fits.
+  Engine(std::unique_ptr<Ops> ops, std::unique_ptr<Model> model, const EngineOptions& options);
+  /// Cancels what still runs and joins the thread.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Throws RequestError for an empty or too long prompt, ids out of range, or parameters out of range.
+  RequestId submit(Request request);
+  /// The request ends with FinishReason::cancelled, unless it already ended. Unknown ids are ignored.
+  void cancel(RequestId request);
+
+  EngineStats stats() const;
+  const ModelInfo& model_info() const;
+  std::int64_t max_model_len() const;
+  /// The table printed at start: device, memory plan, kernels.
+  std::vector<std::string> describe() const;
+
+ private:
+  struct Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace sluice
