@@ -1,6 +1,8 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/request.h"
@@ -9,14 +11,36 @@
 namespace sluice {
 
 /// A StopCheck over text: true at the token that completes one of the strings. Finds them across token
-/// borders and inside one token. No string may be empty (RequestError).
+/// borders and inside one token, in the text with special tokens and in the text without them. No string may
+/// be empty (RequestError).
 std::unique_ptr<StopCheck> make_stop_strings(std::shared_ptr<const Tokenizer> tokenizer,
                                              std::vector<std::string> strings);
 
-/// Holds text back while it may be the beginning of a stop string, and cuts it off at one.
+/// Looks for one of some strings in a stream of bytes, in constant time a byte (Knuth, Morris and Pratt).
+class StopMatcher {
+ public:
+  /// Throws RequestError for an empty string.
+  explicit StopMatcher(const std::vector<std::string>& strings);
+  /// Takes the next byte. The length of the longest string that ends with it, 0 for none.
+  std::size_t add(char byte);
+  /// How many of the last bytes may be the beginning of a string.
+  std::size_t begun() const;
+
+ private:
+  struct Pattern {
+    std::string text;
+    std::vector<std::uint32_t>
+        border;  // [length]: of each beginning, its longest end that is also a beginning
+    std::size_t matched = 0;
+  };
+  std::vector<Pattern> patterns_;
+};
+
+/// Holds text back while it may be the beginning of a stop string, and cuts it off at the one that ends first
+/// (the longest, of those that end together).
 class StopCutter {
  public:
-  explicit StopCutter(std::vector<std::string> strings);
+  explicit StopCutter(std::vector<std::string> strings) : matcher_(strings) {}
   /// The text that can be shown; nothing more once a stop string was found.
   std::string add(std::string_view text);
   /// Text held back that turned out to be no stop string.
@@ -24,7 +48,7 @@ class StopCutter {
   bool stopped() const { return stopped_; }
 
  private:
-  std::vector<std::string> strings_;
+  StopMatcher matcher_;
   std::string held_;
   bool stopped_ = false;
 };
