@@ -12,8 +12,7 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] inline void check_failed(const char* file, int line, const char* condition,
-                                      const std::string& values) {
+[[noreturn]] inline void check_failed(const char* file, int line, const char* condition, const std::string& values) {
   throw InternalError(fmt::format("internal error at {}:{}: {} does not hold{}{}", file, line, condition,
                                   values.empty() ? "" : ": ", values));
 }

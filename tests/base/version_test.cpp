@@ -13,13 +13,11 @@ TEST(Version, IsThreeNumbers) {
 }
 
 TEST(Version, NamesACommitOrSaysUnknown) {
-  EXPECT_TRUE(std::regex_match(std::string(commit()), std::regex("[0-9a-f]{12,40}(-dirty)?|unknown")))
-      << commit();
+  EXPECT_TRUE(std::regex_match(std::string(commit()), std::regex("[0-9a-f]{12,40}(-dirty)?|unknown"))) << commit();
 }
 
 TEST(Version, BuildOptionsNameCompilerTypeAndBackend) {
-  EXPECT_TRUE(
-      std::regex_search(std::string(build_options()), std::regex("^(GNU|Clang) [0-9.]+, [A-Za-z]+, cpu")))
+  EXPECT_TRUE(std::regex_search(std::string(build_options()), std::regex("^(GNU|Clang) [0-9.]+, [A-Za-z]+, cpu")))
       << build_options();
 }
 
