@@ -14,9 +14,9 @@ namespace sluice {
 /// What the rest of the engine may know of a model.
 struct ModelInfo {
   std::string architecture;
-  std::int64_t vocabulary = 0;   // columns of the logits, padding included
+  std::int64_t vocabulary = 0;  // columns of the logits, padding included
   std::int64_t hidden = 0;
-  std::int64_t max_context = 0;  // tokens
+  std::int64_t max_context = 0;           // tokens
   std::vector<std::int32_t> stop_tokens;  // of config.json; generation_config and tokenizer add theirs
   bool has_draft_head = false;
   std::int64_t image_token = -1, video_token = -1;  // -1: no vision
@@ -40,8 +40,8 @@ class Model {
   /// All layers over the rows of a batch; reads and extends the caches of its sequences.
   virtual ForwardResult forward(Ops& ops, const BatchView& batch, const LayerCaches& caches,
                                 const LayerObserver& observe = nullptr) = 0;
-  /// The draft head: hidden row t (after the final norm) together with the token at t + 1, which batch.token_ids holds at
-  /// row t. Logits of the token after that for the score rows, and the head's own hidden rows for further drafts.
+  /// The draft head: hidden row t (after the final norm) together with the token at t + 1, which batch.token_ids holds
+  /// at row t. Logits of the token after that for the score rows, and the head's own hidden rows for further drafts.
   virtual ForwardResult draft(Ops& ops, const BatchView& batch, const Tensor& hidden, const LayerCaches& caches) = 0;
   /// Bytes of weights that one decoded token reads at least (head included, embedding not).
   virtual std::uint64_t bytes_per_token() const = 0;

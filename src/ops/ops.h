@@ -65,19 +65,19 @@ class Ops {
   virtual void rope(const Tensor& x, const BatchView& batch, const Rope& rope) = 0;
   /// Writes k and v [rows, kv_heads, head_dim] to the cache at their rows' places.
   virtual void append_kv(const Tensor& k, const Tensor& v, const KvView& cache, const BatchView& batch) = 0;
-  /// Causal attention of q [rows, heads, head_dim] over the cache (this step's rows included): [rows, heads * head_dim].
+  /// Causal attention of q [rows, heads, head_dim] over the cache (this step's rows included): [rows, heads *
+  /// head_dim].
   virtual Tensor attention(const Tensor& q, const KvView& cache, const BatchView& batch, float scale) = 0;
-  /// Depthwise causal convolution of x [rows, channels] with weight [channels, taps] float32 (the last tap multiplies the
-  /// current row), then SiLU. Reads and replaces the sequences' conv state.
-  virtual Tensor causal_conv(const Tensor& x, const Tensor& weight, const StateView& state,
-                             const BatchView& batch) = 0;
-  /// From ba [rows, 2 * heads], b first: beta = sigmoid(b), g = decay * softplus(a + dt_bias); both [rows, heads] float32.
-  /// decay [heads] is -exp(A_log).
+  /// Depthwise causal convolution of x [rows, channels] with weight [channels, taps] float32 (the last tap multiplies
+  /// the current row), then SiLU. Reads and replaces the sequences' conv state.
+  virtual Tensor causal_conv(const Tensor& x, const Tensor& weight, const StateView& state, const BatchView& batch) = 0;
+  /// From ba [rows, 2 * heads], b first: beta = sigmoid(b), g = decay * softplus(a + dt_bias); both [rows, heads]
+  /// float32. decay [heads] is -exp(A_log).
   virtual std::pair<Tensor, Tensor> delta_gates(const Tensor& ba, const Tensor& decay, const Tensor& dt_bias) = 0;
   /// The gated delta rule over each sequence's rows, state in float32, read and replaced (model.md 1.7, Gated DeltaNet,
   /// arXiv 2412.06464). q, k [rows, key_heads, key_dim], before normalization: both are divided by
-  /// sqrt(sum of squares + 1e-6) here, and q is scaled by key_dim^-0.5. v [rows, value_heads, value_dim]; value head h reads
-  /// key head h / (value_heads / key_heads). Result: [rows, value_heads, value_dim].
+  /// sqrt(sum of squares + 1e-6) here, and q is scaled by key_dim^-0.5. v [rows, value_heads, value_dim]; value head h
+  /// reads key head h / (value_heads / key_heads). Result: [rows, value_heads, value_dim].
   virtual Tensor delta_rule(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& g, const Tensor& beta,
                             const StateView& state, const BatchView& batch) = 0;
   /// rms_norm over the innermost dimension of x [rows, heads, n], times act(gate) of the same shape: [rows, heads * n].

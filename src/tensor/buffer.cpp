@@ -1,9 +1,9 @@
 #include "tensor/buffer.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <cstring>
+
+#include <sys/mman.h>
 
 #include "base/error.h"
 

@@ -7,7 +7,23 @@
 namespace sluice {
 
 /// Element types that files and tensors hold.
-enum class DType : std::uint8_t { f64, f32, f16, bf16, f8_e4m3, f8_e5m2, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+enum class DType : std::uint8_t {
+  f64,
+  f32,
+  f16,
+  bf16,
+  f8_e4m3,
+  f8_e5m2,
+  i64,
+  i32,
+  i16,
+  i8,
+  u64,
+  u32,
+  u16,
+  u8,
+  boolean
+};
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);

@@ -33,8 +33,7 @@ Tensor Tensor::slice(int dimension, std::int64_t begin, std::int64_t count) cons
   CHECK(dimension < rank() && begin >= 0 && count >= 0 && begin + count <= size(dimension),
         "{} .. {} of dimension {} of {}", begin, begin + count, dimension, shape_.to_string());
   Tensor part = *this;
-  part.data_ = static_cast<std::byte*>(data_) +
-               static_cast<std::size_t>(begin * stride(dimension)) * size_of(dtype_);
+  part.data_ = static_cast<std::byte*>(data_) + static_cast<std::size_t>(begin * stride(dimension)) * size_of(dtype_);
   std::array<std::int64_t, 4> sizes{};
   for (int i = 0; i < rank(); ++i) sizes[static_cast<std::size_t>(i)] = i == dimension ? count : size(i);
   switch (rank()) {

@@ -27,7 +27,6 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::span<const std::byte
 
 /// Writes contiguous host tensors to a new file. Throws Error when the disk is full or the path is bad; then no
 /// file of that name is left behind.
-void write_safetensors(const std::filesystem::path& path,
-                       const std::vector<std::pair<std::string, Tensor>>& tensors);
+void write_safetensors(const std::filesystem::path& path, const std::vector<std::pair<std::string, Tensor>>& tensors);
 
 }  // namespace sluice

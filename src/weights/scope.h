@@ -2,7 +2,6 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,24 +25,27 @@ class WeightScope {
   /// The scope of a child: at("layers.3") of "model" is "model.layers.3".
   WeightScope at(std::string_view child) const;
   const std::string& prefix() const { return prefix_; }
+  const Checkpoint& checkpoint() const;
+  Placer& placer() const;
   /// Whether any format stores the matrix, or a tensor has exactly this name, under the prefix.
   bool has(std::string_view name) const;
 
-  /// A vector of `size` numbers as float32 (any shape of that many elements). Claims it.
-  std::vector<float> values(std::string_view name, std::int64_t size) const;
-  /// The same, mapped (for example 1 + w) and placed on the device.
-  Tensor vector(std::string_view name, std::int64_t size,
-                const std::function<float(float)>& map = nullptr) const;
+  /// The numbers of a tensor of plain floats, as float32.
+  std::vector<float> values(std::string_view name, const Shape& shape) const;
+  /// The same, mapped (for example 1 + w) and placed on the device as a tensor of this shape.
+  Tensor vector(std::string_view name, const Shape& shape, const std::function<float(float)>& map = nullptr) const;
 
   /// The matrix stored as NAME.weight (or a quantized form of it), [out, in].
   WeightPtr matrix(std::string_view name, std::int64_t out, std::int64_t in) const;
   /// Several stored matrices as one, stacked by rows in this order.
   WeightPtr stacked(std::initializer_list<StackPart> parts, std::int64_t in) const;
-  /// Experts: the fused tensor FUSED [experts, out, in], or experts.{e}.NAME for each part, stacked.
+  /// Experts: the fused tensor FUSED [experts, sum of rows, in], or {e}.NAME for each part, stacked.
   ExpertWeightsPtr experts(std::string_view fused, std::initializer_list<StackPart> parts, std::int64_t experts,
                            std::int64_t in) const;
 
-  /// Marks all tensors whose names begin with PREFIX.NAME as accounted for, with the reason they are not loaded.
+  /// Checks and claims a tensor of plain floats that is used from the file later, if at all.
+  void reserve(std::string_view name, const std::vector<std::int64_t>& shape) const;
+  /// Claims all tensors below PREFIX.NAME (or that tensor itself) without loading them, for this reason.
   void skip(std::string_view name, std::string_view reason) const;
   /// Throws LoadError that names the tensors nobody claimed, if there are any.
   void finish() const;
@@ -56,9 +58,10 @@ class WeightScope {
   struct Shared;
   WeightScope(std::shared_ptr<Shared> shared, std::string prefix);
   std::string full(std::string_view name) const;
+  const StoredTensor& plain_tensor(std::string_view name, const std::vector<std::int64_t>& shape) const;
   SourceMatrix source(std::string_view name, std::int64_t out, std::int64_t in) const;
-  void claim(const SourceMatrix& matrix) const;
-  void release(const SourceMatrix& matrix) const;
+  void done(const SourceMatrix& matrix) const;
+  void done(const StoredTensor& tensor) const;
 
   std::shared_ptr<Shared> shared_;
   std::string prefix_;

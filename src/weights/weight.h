@@ -40,8 +40,7 @@ class ExpertWeights {
   virtual std::string layout() const = 0;
 
  protected:
-  ExpertWeights(std::int64_t experts, std::int64_t out, std::int64_t in)
-      : experts_(experts), out_(out), in_(in) {}
+  ExpertWeights(std::int64_t experts, std::int64_t out, std::int64_t in) : experts_(experts), out_(out), in_(in) {}
 
  private:
   std::int64_t experts_, out_, in_;
@@ -56,8 +55,10 @@ class Placer {
   virtual WeightPtr place(std::span<const SourceMatrix> parts) = 0;
   /// parts[e] are the stacked parts of expert e; all experts have the same shape.
   virtual ExpertWeightsPtr place_experts(const std::vector<std::vector<SourceMatrix>>& parts) = 0;
-  /// A vector in float32.
-  virtual Tensor place_vector(std::span<const float> values) = 0;
+  /// A float32 tensor that lives as long as the placer.
+  virtual Tensor place_vector(std::span<const float> values, const Shape& shape) = 0;
+  /// The same for int32.
+  virtual Tensor place_indices(std::span<const std::int32_t> values) = 0;
 };
 
 }  // namespace sluice

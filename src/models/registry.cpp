@@ -1,0 +1,17 @@
+#include "base/error.h"
+#include "models/model.h"
+#include "models/qwen3_5.h"
+
+namespace sluice {
+
+std::unique_ptr<Model> load_model(const Json& config, const Checkpoint& checkpoint, Ops& ops,
+                                  std::function<void(std::uint64_t placed, std::uint64_t total)> on_progress) {
+  const Qwen3_5Config parsed = parse_qwen3_5_config(config);
+  WeightScope root(checkpoint, ops.placer());
+  root.on_progress(std::move(on_progress));
+  return std::make_unique<Qwen3_5>(parsed, root);
+}
+
+std::vector<std::string> unknown_config_keys(const Json& config) { return unknown_qwen3_5_keys(config); }
+
+}  // namespace sluice

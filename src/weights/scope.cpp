@@ -1,0 +1,189 @@
+#include "weights/scope.h"
+
+#include <map>
+#include <unordered_set>
+
+#include "base/error.h"
+
+namespace sluice {
+
+struct WeightScope::Shared {
+  const Checkpoint& checkpoint;
+  Placer& placer;
+  std::unordered_set<std::string> claimed;
+  std::vector<std::string> skipped;
+  std::uint64_t placed_bytes = 0;
+  std::function<void(std::uint64_t, std::uint64_t)> on_progress;
+};
+
+namespace {
+
+std::string joined(std::string_view prefix, std::string_view name) {
+  if (prefix.empty() || name.empty()) return fmt::format("{}{}", prefix, name);
+  return fmt::format("{}.{}", prefix, name);
+}
+
+std::vector<std::int64_t> sizes_of(const Shape& shape) {
+  std::vector<std::int64_t> sizes;
+  for (int i = 0; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+  return sizes;
+}
+
+}  // namespace
+
+WeightScope::WeightScope(const Checkpoint& checkpoint, Placer& placer)
+    : WeightScope(std::make_shared<Shared>(Shared{checkpoint, placer, {}, {}, 0, nullptr}), "") {}
+
+WeightScope::WeightScope(std::shared_ptr<Shared> shared, std::string prefix)
+    : shared_(std::move(shared)), prefix_(std::move(prefix)) {}
+
+WeightScope WeightScope::at(std::string_view child) const { return WeightScope(shared_, full(child)); }
+
+const Checkpoint& WeightScope::checkpoint() const { return shared_->checkpoint; }
+
+Placer& WeightScope::placer() const { return shared_->placer; }
+
+std::string WeightScope::full(std::string_view name) const { return joined(prefix_, name); }
+
+bool WeightScope::has(std::string_view name) const {
+  const std::string base = full(name);
+  if (shared_->checkpoint.find(base) != nullptr) return true;
+  for (const Format* format : formats()) {
+    if (!format->detect(shared_->checkpoint, base).empty()) return true;
+  }
+  return false;
+}
+
+const StoredTensor& WeightScope::plain_tensor(std::string_view name, const std::vector<std::int64_t>& shape) const {
+  const StoredTensor* tensor = shared_->checkpoint.find(full(name));
+  if (tensor == nullptr) {
+    fail<LoadError>("{}: tensor \"{}\" [{}] is missing", shared_->checkpoint.describe(), full(name),
+                    fmt::join(shape, ", "));
+  }
+  if (tensor->shape != shape) {
+    fail<LoadError>("{}: tensor \"{}\" has shape {}, expected [{}]", tensor->source, tensor->name, tensor->shape_text(),
+                    fmt::join(shape, ", "));
+  }
+  if (!is_plain_float(tensor->dtype)) {
+    fail<LoadError>("{}: tensor \"{}\" is {}, expected bfloat16, float16 or float32", tensor->source, tensor->name,
+                    name_of(tensor->dtype));
+  }
+  return *tensor;
+}
+
+std::vector<float> WeightScope::values(std::string_view name, const Shape& shape) const {
+  const StoredTensor& tensor = plain_tensor(name, sizes_of(shape));
+  std::vector<float> numbers(static_cast<std::size_t>(tensor.elements()));
+  to_float(tensor.dtype, shared_->checkpoint.bytes(tensor).data(), numbers.size(), numbers.data());
+  done(tensor);
+  return numbers;
+}
+
+Tensor WeightScope::vector(std::string_view name, const Shape& shape, const std::function<float(float)>& map) const {
+  std::vector<float> numbers = values(name, shape);
+  if (map) {
+    for (float& number : numbers) number = map(number);
+  }
+  return shared_->placer.place_vector(numbers, shape);
+}
+
+SourceMatrix WeightScope::source(std::string_view name, std::int64_t out, std::int64_t in) const {
+  const Checkpoint& checkpoint = shared_->checkpoint;
+  const std::string base = full(name);
+  for (const Format* format : formats()) {
+    const std::vector<std::string> names = format->detect(checkpoint, base);
+    if (names.empty()) continue;
+    SourceMatrix matrix{format, &checkpoint, {}, 0, out, in};
+    for (const std::string& part : names) matrix.tensors.push_back(checkpoint.find(part));
+    format->check(matrix);
+    return matrix;
+  }
+  fail<LoadError>("{}: tensor \"{}.weight\" [{}, {}] is missing", checkpoint.describe(), base, out, in);
+}
+
+void WeightScope::done(const StoredTensor& tensor) const {
+  CHECK(shared_->claimed.insert(tensor.name).second, "tensor {} is claimed twice", tensor.name);
+  shared_->checkpoint.release(tensor);
+  shared_->placed_bytes += tensor.byte_size();
+  if (shared_->on_progress) shared_->on_progress(shared_->placed_bytes, shared_->checkpoint.total_bytes());
+}
+
+void WeightScope::done(const SourceMatrix& matrix) const {
+  for (const StoredTensor* tensor : matrix.tensors) done(*tensor);
+}
+
+WeightPtr WeightScope::matrix(std::string_view name, std::int64_t out, std::int64_t in) const {
+  return stacked({{name, out}}, in);
+}
+
+WeightPtr WeightScope::stacked(std::initializer_list<StackPart> parts, std::int64_t in) const {
+  std::vector<SourceMatrix> sources;
+  for (const StackPart& part : parts) sources.push_back(source(part.name, part.rows, in));
+  WeightPtr weight = shared_->placer.place(sources);
+  for (const SourceMatrix& matrix : sources) done(matrix);
+  return weight;
+}
+
+ExpertWeightsPtr WeightScope::experts(std::string_view fused, std::initializer_list<StackPart> parts,
+                                      std::int64_t experts, std::int64_t in) const {
+  std::int64_t rows = 0;
+  for (const StackPart& part : parts) rows += part.rows;
+  std::vector<std::vector<SourceMatrix>> sources(static_cast<std::size_t>(experts));
+  const StoredTensor* whole = nullptr;
+  if (shared_->checkpoint.find(full(fused)) != nullptr) {
+    whole = &plain_tensor(fused, {experts, rows, in});
+    for (std::int64_t e = 0; e < experts; ++e) {
+      sources[static_cast<std::size_t>(e)].push_back(
+          {formats().front(), &shared_->checkpoint, {whole}, e * rows, rows, in});
+    }
+  } else {
+    for (std::int64_t e = 0; e < experts; ++e) {
+      for (const StackPart& part : parts) {
+        sources[static_cast<std::size_t>(e)].push_back(source(fmt::format("{}.{}", e, part.name), part.rows, in));
+      }
+    }
+  }
+  ExpertWeightsPtr weights = shared_->placer.place_experts(sources);
+  if (whole != nullptr) {
+    done(*whole);
+  } else {
+    for (const auto& expert : sources) {
+      for (const SourceMatrix& matrix : expert) done(matrix);
+    }
+  }
+  return weights;
+}
+
+void WeightScope::reserve(std::string_view name, const std::vector<std::int64_t>& shape) const {
+  done(plain_tensor(name, shape));
+}
+
+void WeightScope::skip(std::string_view name, std::string_view reason) const {
+  const std::string base = full(name);
+  std::size_t count = 0;
+  for (const std::string& candidate : shared_->checkpoint.names()) {
+    if (candidate != base && !candidate.starts_with(base + ".")) continue;
+    if (shared_->claimed.insert(candidate).second) ++count;
+  }
+  if (count > 0) shared_->skipped.push_back(fmt::format("{} ({} tensors): {}", base, count, reason));
+}
+
+void WeightScope::finish() const {
+  std::vector<std::string> left;
+  for (const std::string& name : shared_->checkpoint.names()) {
+    if (!shared_->claimed.contains(name)) left.push_back(name);
+  }
+  if (left.empty()) return;
+  std::string listed;
+  for (std::size_t i = 0; i < left.size() && i < 5; ++i) listed += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", left[i]);
+  fail<LoadError>("{}: {} tensor{} that this architecture does not have: {}{}", shared_->checkpoint.describe(),
+                  left.size(), left.size() == 1 ? "" : "s", listed, left.size() > 5 ? ", ..." : "");
+}
+
+std::vector<std::string> WeightScope::skipped() const { return shared_->skipped; }
+
+void WeightScope::on_progress(std::function<void(std::uint64_t, std::uint64_t)> callback) {
+  shared_->on_progress = std::move(callback);
+}
+
+}  // namespace sluice
