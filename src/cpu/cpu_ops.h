@@ -54,6 +54,11 @@ class CpuOps final : public Ops {
   Tensor gather_rows(const Tensor& x, const Tensor& indices) override;
   Tensor concat_columns(const Tensor& a, const Tensor& b) override;
 
+  Tensor add_rms_norm(const Tensor& residual, const Tensor& x, const Tensor& weight, float eps) override;
+  Tensor prepare_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& q_norm,
+                           const Tensor& k_norm, float eps, const Rope& rope, const KvView& cache,
+                           const BatchView& batch) override;
+
  private:
   Compute compute_;
   const InstructionSet& instruction_set_;
