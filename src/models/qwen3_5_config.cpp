@@ -235,7 +235,8 @@ Qwen3_5Config parse_qwen3_5_config(const Json& json) {
   }
   const std::int64_t frequencies = config.rotary_frequencies();
   if (frequencies < 1) text.bad("rope_parameters.partial_rotary_factor", "leaves no dimension to rotate");
-  const auto& sections = config.rope.mrope_section;
+  auto& sections = config.rope.mrope_section;
+  if (sections.empty() && frequencies == 32) sections = {11, 11, 10};
   if (!sections.empty() && sections[0] + sections[1] + sections[2] != frequencies) {
     text.bad("rope_parameters.mrope_section", "sums to {}, expected {} (head_dim x partial_rotary_factor / 2)",
              sections[0] + sections[1] + sections[2], frequencies);

@@ -1,9 +1,9 @@
 // The forward pass against what HF transformers answers in float32 for random checkpoints of several shapes.
-#include <gtest/gtest.h>
+#include "support/golden.h"
 
 #include <random>
 
-#include "support/golden.h"
+#include <gtest/gtest.h>
 
 namespace sluice::test {
 namespace {
@@ -127,8 +127,8 @@ class GoldenBf16 : public testing::TestWithParam<std::string> {
   std::vector<Comparison> compare(const std::string& folder) {
     const auto directory = source_dir() / "tests/data/golden" / folder;
     const Golden golden(directory / "expected.safetensors");
-    const Json yardstick = parse_json(read_text_file(directory / "yardstick.json"),
-                                      "yardstick")["relative_l2_error_of_hf_bf16"];
+    const Json yardstick =
+        parse_json(read_text_file(directory / "yardstick.json"), "yardstick")["relative_l2_error_of_hf_bf16"];
     ModelRunner runner(directory, {.threads = 2, .compute = Compute::bf16, .instruction_set = GetParam()});
     std::vector<Comparison> all;
     for (const int length : golden.lengths()) {

@@ -165,12 +165,8 @@ class ModelRunner {
     for (int axis = 0; axis < 3; ++axis) all_positions.insert(all_positions.end(), positions.begin(), positions.end());
     std::vector<std::int32_t> score(ids.size());
     std::iota(score.begin(), score.end(), 0);
-    return {place(ids, {rows}),
-            place(all_positions, {3, rows}),
-            place(starts, {sequences + 1}),
-            place(contexts, {sequences}),
-            place(table, {sequences, table_width}),
-            place(slots, {sequences}),
+    return {place(ids, {rows}),           place(all_positions, {3, rows}),        place(starts, {sequences + 1}),
+            place(contexts, {sequences}), place(table, {sequences, table_width}), place(slots, {sequences}),
             place(score, {rows})};
   }
 
