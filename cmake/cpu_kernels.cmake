@@ -3,7 +3,7 @@ set(avx2_flags -mavx2 -mfma)
 set(avx512_flags ${avx2_flags} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # Undefined lanes inside the compiler's own intrinsics.
-  list(APPEND avx512_flags -Wno-maybe-uninitialized)
+  list(APPEND avx512_flags -Wno-uninitialized -Wno-maybe-uninitialized)
 endif()
 set(simd ${PROJECT_SOURCE_DIR}/src/cpu/simd)
 

@@ -1,5 +1,6 @@
 #pragma once
 // The delta rule of RowKernels; included by the translation units of one instruction set each.
+#include "cpu/simd/row_functions.h"
 #include "cpu/simd/row_kernels.h"
 #include "cpu/simd/vector.h"
 
