@@ -1,7 +1,8 @@
 """Writes src/text/unicode_tables.cpp: the classes of code points that the pre-tokenizer and NFC need.
 
 Letters, marks, numbers and white space are asked of Hugging Face tokenizers (0.23.3: Unicode 16.0), because a
-tokenizer must agree with it; what NFC may change comes from Python's unicodedata (14.0, as utf8proc 2.8 has it).
+tokenizer must agree with it; what NFC may change comes from Python's unicodedata (14.0; the tokenizers'
+own NFC knows no newer characters either).
 
     pip install tokenizers==0.23.3
     python3 tools/unicode_tables.py src/text/unicode_tables.cpp
