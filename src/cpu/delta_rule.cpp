@@ -26,8 +26,8 @@ struct DeltaPart {
 };
 
 /// Floats of scratch that run_part wants.
-std::int64_t scratch_floats(std::int64_t key_dim, std::int64_t value_dim) {
-  return delta_scratch_floats(key_dim, value_dim) + 2 * delta_chunk * (key_dim + 1);
+std::int64_t scratch_floats(std::int64_t key_dim) {
+  return delta_scratch_floats(key_dim) + 2 * delta_chunk * (key_dim + 1);
 }
 
 /// `tokens` <= delta_chunk rows from `row` on, in chunked form where they are a whole chunk.
@@ -105,7 +105,7 @@ Tensor CpuOps::delta_rule(const Tensor& q, const Tensor& k, const Tensor& v, con
                        HeadRows(result),
                        row_kernels(instruction_set_)};
   const Scope scope(*this);
-  const Tensor scratch = allocate(DType::f32, {pool_.size(), scratch_floats(key_dim, value_dim)});
+  const Tensor scratch = allocate(DType::f32, {pool_.size(), scratch_floats(key_dim)});
   // Columns of the state are independent; they are cut only where there are not heads enough.
   std::int64_t cuts = 1;
   while (batch.sequences() * heads * cuts < 2 * pool_.size() && value_dim % (32 * cuts) == 0) cuts *= 2;

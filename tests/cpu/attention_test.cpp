@@ -116,36 +116,37 @@ TEST_P(Attention, a_context_of_several_segments_is_merged_exactly) {
 
 TEST_P(Attention, no_bit_depends_on_chunks_neighbours_or_threads) {
   Source source;
-  const Conversation talk(source, {1130, 75, 300}, 4, 2, 32);
+  const Conversation talk(source, {730, 75, 300}, 4, 2, 32);
   const auto ops = backend(1);
+  const Places places(source, talk.sequences(), talk.longest(), 16);
   std::vector<Tensor> alone;
   for (std::int32_t s = 0; s < talk.sequences(); ++s) {
-    const Places places(source, talk.sequences(), talk.longest(), 16);
     const KvView cache = places.cache(source, 2, 32);
     alone.push_back(run_step(*ops, source, talk, places, cache, {{0, talk.lengths[static_cast<std::size_t>(s)]}}, {s}));
   }
-  for (const int threads : {1, 2, 3}) {
-    for (const std::int32_t chunk : {1, 7, 64, 100, 513}) {
-      const auto other = backend(threads);
-      const Places places(source, talk.sequences(), talk.longest(), 64);
-      const KvView cache = places.cache(source, 2, 32);
-      // Chunks of one would take long over all tokens: they take over near the end of a first chunk.
-      std::int32_t done = 0;
-      for (std::int32_t rows = chunk == 1 ? 1120 : chunk; done < talk.longest(); done += rows, rows = chunk) {
-        std::vector<Piece> pieces;
-        std::vector<std::int32_t> which;
-        for (std::int32_t s = talk.sequences() - 1; s >= 0; --s) {
-          const std::int32_t left = talk.lengths[static_cast<std::size_t>(s)] - done;
-          if (left <= 0) continue;
-          pieces.push_back({done, std::min(rows, left)});
-          which.push_back(s);
-        }
-        const Tensor result = run_step(*other, source, talk, places, cache, pieces, which);
-        std::int64_t row = 0;
-        for (std::size_t i = 0; i < pieces.size(); ++i) {
-          expect_same_rows(result, row, pieces[i].rows, alone[static_cast<std::size_t>(which[i])], done);
-          row += pieces[i].rows;
-        }
+  struct Way {
+    int threads;
+    std::int32_t first_chunk, chunk;
+  };
+  for (const Way& way : {Way{1, 100, 100}, Way{2, 64, 64}, Way{3, 513, 300}, Way{2, 690, 7}, Way{3, 720, 1}}) {
+    const auto other = backend(way.threads);
+    const Places other_places(source, talk.sequences(), talk.longest(), 64);
+    const KvView cache = other_places.cache(source, 2, 32);
+    std::int32_t done = 0;
+    for (std::int32_t rows = way.first_chunk; done < talk.longest(); done += rows, rows = way.chunk) {
+      std::vector<Piece> pieces;
+      std::vector<std::int32_t> which;
+      for (std::int32_t s = talk.sequences() - 1; s >= 0; --s) {
+        const std::int32_t left = talk.lengths[static_cast<std::size_t>(s)] - done;
+        if (left <= 0) continue;
+        pieces.push_back({done, std::min(rows, left)});
+        which.push_back(s);
+      }
+      const Tensor result = run_step(*other, source, talk, other_places, cache, pieces, which);
+      std::int64_t row = 0;
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        expect_same_rows(result, row, pieces[i].rows, alone[static_cast<std::size_t>(which[i])], done);
+        row += pieces[i].rows;
       }
     }
   }

@@ -7,55 +7,94 @@
 namespace sluice {
 namespace {
 
+// Columns of the state are worked on in strips of so many vectors, packed while several tokens pass over them.
+constexpr int strip_vectors = 2;
+static_assert(strip_vectors * Vector::lanes <= delta_strip);
+
+template <int Columns>
+inline void copy_columns(float* out, std::int64_t out_stride, const float* in, std::int64_t in_stride,
+                         std::int64_t rows) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 16
+    for (int c = 0; c < Columns; ++c) {
+      store(out + r * out_stride + c * Vector::lanes, load(in + r * in_stride + c * Vector::lanes));
+    }
+  }
+}
+
 /// One token on Columns vectors of state columns: S *= decay; d = (v - S^T k) * beta; S += k d^T; out = S^T q.
 template <int Columns>
-inline void delta_columns(const DeltaHead& head, std::int64_t token, std::int64_t column) {
+inline void delta_token(const DeltaHead& head, std::int64_t token, float* state, std::int64_t stride,
+                        std::int64_t column) {
   const float* k = head.k + token * head.key_dim;
   const float* q = head.q + token * head.key_dim;
   const Vector decay = splat(head.decay[token]);
-  float* state = head.state + column;
-  Vector read[Columns];
+  // Even and odd rows apart: twice as many sums that do not wait for each other.
+  Vector sums[2][Columns];
 #pragma GCC unroll 16
-  for (int c = 0; c < Columns; ++c) read[c] = splat(0.0f);
-  for (std::int64_t r = 0; r < head.key_dim; ++r) {
-    const float* row = state + r * head.state_stride;
-    const Vector key = splat(k[r]);
+  for (int c = 0; c < Columns; ++c) sums[0][c] = sums[1][c] = splat(0.0f);
+  for (std::int64_t r = 0; r < head.key_dim; r += 2) {
+#pragma GCC unroll 2
+    for (int odd = 0; odd < 2; ++odd) {
+      const Vector key = splat(k[r + odd]);
 #pragma GCC unroll 16
-    for (int c = 0; c < Columns; ++c) read[c] = fma(load(row + c * Vector::lanes), key, read[c]);
+      for (int c = 0; c < Columns; ++c) {
+        sums[odd][c] = fma(load(state + (r + odd) * stride + c * Vector::lanes), key, sums[odd][c]);
+      }
+    }
   }
-  Vector change[Columns], result[Columns];
+  Vector change[Columns];
 #pragma GCC unroll 16
   for (int c = 0; c < Columns; ++c) {
     const Vector value = load(head.v + token * head.v_stride + column + c * Vector::lanes);
-    change[c] = (value - read[c] * decay) * splat(head.beta[token]);
-    result[c] = splat(0.0f);
+    change[c] = (value - (sums[0][c] + sums[1][c]) * decay) * splat(head.beta[token]);
+    sums[0][c] = sums[1][c] = splat(0.0f);
   }
-  for (std::int64_t r = 0; r < head.key_dim; ++r) {
-    float* row = state + r * head.state_stride;
-    const Vector key = splat(k[r]);
-    const Vector query = splat(q[r]);
+  for (std::int64_t r = 0; r < head.key_dim; r += 2) {
+#pragma GCC unroll 2
+    for (int odd = 0; odd < 2; ++odd) {
+      const Vector key = splat(k[r + odd]);
+      const Vector query = splat(q[r + odd]);
+      float* row = state + (r + odd) * stride;
 #pragma GCC unroll 16
-    for (int c = 0; c < Columns; ++c) {
-      const Vector updated = fma(key, change[c], load(row + c * Vector::lanes) * decay);
-      store(row + c * Vector::lanes, updated);
-      result[c] = fma(updated, query, result[c]);
+      for (int c = 0; c < Columns; ++c) {
+        const Vector updated = fma(key, change[c], load(row + c * Vector::lanes) * decay);
+        store(row + c * Vector::lanes, updated);
+        sums[odd][c] = fma(updated, query, sums[odd][c]);
+      }
     }
   }
 #pragma GCC unroll 16
   for (int c = 0; c < Columns; ++c) {
-    store(head.out + token * head.out_stride + column + c * Vector::lanes, result[c]);
+    store(head.out + token * head.out_stride + column + c * Vector::lanes, sums[0][c] + sums[1][c]);
   }
 }
 
+template <int Columns>
+inline void delta_steps_strip(const DeltaHead& head, std::int64_t tokens, std::int64_t column) {
+  constexpr std::int64_t width = Columns * Vector::lanes;
+  copy_columns<Columns>(head.scratch, width, head.state + column, head.state_stride, head.key_dim);
+  for (std::int64_t t = 0; t < tokens; ++t) delta_token<Columns>(head, t, head.scratch, width, column);
+  copy_columns<Columns>(head.state + column, head.state_stride, head.scratch, width, head.key_dim);
+}
+
 void delta_steps(const DeltaHead& head, std::int64_t tokens) {
-  constexpr int columns = 4;
+  constexpr int lanes = Vector::lanes;
+  constexpr int wide = 2 * strip_vectors;
   std::int64_t column = 0;
-  for (; column + columns * Vector::lanes <= head.value_dim; column += columns * Vector::lanes) {
-    for (std::int64_t t = 0; t < tokens; ++t) delta_columns<columns>(head, t, column);
+  if (tokens == 1) {
+    for (; column + wide * lanes <= head.value_dim; column += wide * lanes) {
+      delta_token<wide>(head, 0, head.state + column, head.state_stride, column);
+    }
+    for (; column < head.value_dim; column += lanes) {
+      delta_token<1>(head, 0, head.state + column, head.state_stride, column);
+    }
+    return;
   }
-  for (; column < head.value_dim; column += Vector::lanes) {
-    for (std::int64_t t = 0; t < tokens; ++t) delta_columns<1>(head, t, column);
+  for (; column + strip_vectors * lanes <= head.value_dim; column += strip_vectors * lanes) {
+    delta_steps_strip<strip_vectors>(head, tokens, column);
   }
+  for (; column < head.value_dim; column += lanes) delta_steps_strip<1>(head, tokens, column);
 }
 
 /// A matrix whose element (i, j) is data[i * row_step + j * column_step].
@@ -64,28 +103,26 @@ struct Steps {
   std::int64_t row_step, column_step;
 };
 
-/// out[r] = factor * out[r] + a[r, 0 .. inner) b for Rows rows from `row` on and Columns vectors from `column` on.
+/// out[r] = factor * out[r] + a[r, 0 .. inner) b for Rows rows of out and a. b and out are packed, Columns vectors
+/// wide.
 template <int Rows, int Columns>
-inline void multiply_block(float* out, std::int64_t out_stride, float factor, const Steps& a, const float* b,
-                           std::int64_t b_stride, std::int64_t inner, std::int64_t row, std::int64_t column) {
+inline void multiply_block(float* out, float factor, const Steps& a, const float* b, std::int64_t inner) {
+  constexpr std::int64_t width = Columns * Vector::lanes;
   Vector sums[Rows][Columns];
-  float* target = out + row * out_stride + column;
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 16
     for (int c = 0; c < Columns; ++c) {
-      sums[r][c] = factor == 0.0f ? splat(0.0f) : load(target + r * out_stride + c * Vector::lanes) * splat(factor);
+      sums[r][c] = factor == 0.0f ? splat(0.0f) : load(out + r * width + c * Vector::lanes) * splat(factor);
     }
   }
-  const float* left = a.data + row * a.row_step;
   for (std::int64_t j = 0; j < inner; ++j) {
-    const float* right = b + j * b_stride + column;
     Vector loaded[Columns];
 #pragma GCC unroll 16
-    for (int c = 0; c < Columns; ++c) loaded[c] = load(right + c * Vector::lanes);
+    for (int c = 0; c < Columns; ++c) loaded[c] = load(b + j * width + c * Vector::lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
-      const Vector one = splat(left[r * a.row_step + j * a.column_step]);
+      const Vector one = splat(a.data[r * a.row_step + j * a.column_step]);
 #pragma GCC unroll 16
       for (int c = 0; c < Columns; ++c) sums[r][c] = fma(one, loaded[c], sums[r][c]);
     }
@@ -93,121 +130,155 @@ inline void multiply_block(float* out, std::int64_t out_stride, float factor, co
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r) {
 #pragma GCC unroll 16
-    for (int c = 0; c < Columns; ++c) store(target + r * out_stride + c * Vector::lanes, sums[r][c]);
+    for (int c = 0; c < Columns; ++c) store(out + r * width + c * Vector::lanes, sums[r][c]);
   }
 }
 
-constexpr int row_block = Vector::lanes == 16 ? 4 : 2;
-constexpr int column_block = 4;
+constexpr int row_block = Vector::lanes == 16 ? 8 : 4;
 
-/// Calls block.operator()<Columns>(column) over `columns` columns.
-template <class Block>
-inline void for_each_column_block(std::int64_t columns, Block block) {
-  std::int64_t column = 0;
-  for (; column + column_block * Vector::lanes <= columns; column += column_block * Vector::lanes) {
-    block.template operator()<column_block>(column);
+/// out [rows, strip] = factor * out + a [rows, inner] b [inner, strip], rows from `first` on. With `lower`, a is lower
+/// triangular, and 0 above its diagonal.
+template <int Columns>
+inline void multiply(float* out, float factor, const Steps& a, const float* b, std::int64_t first, std::int64_t rows,
+                     std::int64_t inner, bool lower) {
+  for (std::int64_t row = first; row < rows; row += row_block) {
+    const Steps block{a.data + row * a.row_step, a.row_step, a.column_step};
+    multiply_block<row_block, Columns>(out + row * Columns * Vector::lanes, factor, block, b,
+                                       lower ? row + row_block : inner);
   }
-  for (; column < columns; column += Vector::lanes) block.template operator()<1>(column);
 }
 
-/// out [rows, columns] = factor * out + a [rows, inner] b [inner, columns]. With `lower`, a is lower triangular and
-/// what lies above its diagonal within a block of rows is 0.
-inline void multiply(float* out, std::int64_t out_stride, float factor, const Steps& a, const float* b,
-                     std::int64_t b_stride, std::int64_t rows, std::int64_t inner, std::int64_t columns, bool lower) {
-  for_each_column_block(columns, [&]<int Columns>(std::int64_t column) {
-    for (std::int64_t row = 0; row < rows; row += row_block) {
-      const std::int64_t reach = lower ? row + row_block : inner;
-      multiply_block<row_block, Columns>(out, out_stride, factor, a, b, b_stride, reach, row, column);
+/// x [chunk, strip] = (I - a)^-1 x by forward substitution; a [chunk, chunk] is strictly lower triangular.
+template <int Columns>
+inline void substitute(float* x, const float* a) {
+  constexpr std::int64_t width = Columns * Vector::lanes;
+  for (std::int64_t row = 0; row < delta_chunk; row += row_block) {
+    multiply_block<row_block, Columns>(x + row * width, 1.0f, {a + row * delta_chunk, delta_chunk, 1}, x, row);
+    for (std::int64_t r = row + 1; r < row + row_block; ++r) {
+      multiply_block<1, Columns>(x + r * width, 1.0f, {a + r * delta_chunk + row, delta_chunk, 1}, x + row * width,
+                                 r - row);
     }
-  });
+  }
 }
 
-/// x [chunk, columns] = (I - a)^-1 x by forward substitution; a [chunk, chunk] is strictly lower triangular.
-inline void substitute(float* x, const float* a, std::int64_t columns) {
-  for_each_column_block(columns, [&]<int Columns>(std::int64_t column) {
-    for (std::int64_t row = 0; row < delta_chunk; row += row_block) {
-      multiply_block<row_block, Columns>(x, columns, 1.0f, {a, delta_chunk, 1}, x, columns, row, row, column);
-      for (std::int64_t r = row + 1; r < row + row_block; ++r) {
-        multiply_block<1, Columns>(x, columns, 1.0f, {a + row, delta_chunk, 1}, x + row * columns, columns, r - row, r,
-                                   column);
-      }
-    }
-  });
-}
+/// Memory of one chunk, and its gates.
+struct ChunkScratch {
+  explicit ChunkScratch(const DeltaHead& head)
+      : state(head.scratch),
+        transposed(state + head.key_dim * delta_strip),
+        decayed(transposed + delta_chunk * head.key_dim),
+        key_products(decayed + delta_chunk * head.key_dim),
+        query_products(key_products + delta_chunk * delta_chunk),
+        values(query_products + delta_chunk * delta_chunk),
+        out(values + delta_chunk * delta_strip) {}
 
-/// Products of the rows i and j of a chunk, times e^(G_i - G_j) and, where given, -scale[i]; 0 above the diagonal.
-inline void decay_products(float* products, const double* total, const float* scale, bool diagonal) {
+  float* state;                                        // [key_dim, strip]
+  float* transposed;                                   // [chunk / strip][key_dim, strip] keys
+  float* decayed;                                      // [chunk, key_dim] keys times e^(G_last - G)
+  float* key_products;                                 // [chunk, chunk]
+  float* query_products;                               // [chunk, chunk]
+  float *values, *out;                                 // [chunk, strip]
+  float from_start[delta_chunk], to_end[delta_chunk];  // e^G, e^(G_last - G)
+  double total[delta_chunk];                           // G, the running sum of g
+};
+
+/// products [chunk, chunk] = (x k^T) e^(G_i - G_j), times -scale[i] where given; 0 above the diagonal, and on it unless
+/// `diagonal`. Exponents are never positive.
+inline void decayed_products(const DeltaHead& head, const ChunkScratch& scratch, const float* x, const float* scale,
+                             bool diagonal, float* products) {
+  constexpr std::int64_t width = strip_vectors * Vector::lanes;
+  float strip[delta_chunk * delta_strip];
+  for (std::int64_t first = 0; first < delta_chunk; first += width) {
+    multiply<strip_vectors>(strip, 0.0f, {x, head.key_dim, 1}, scratch.transposed + first * head.key_dim, first,
+                            delta_chunk, head.key_dim, false);
+    copy_columns<strip_vectors>(products + first * delta_chunk + first, delta_chunk, strip + first * width, width,
+                                delta_chunk - first);
+  }
   for (int i = 0; i < delta_chunk; ++i) {
     float difference[delta_chunk];
-    for (int j = 0; j < delta_chunk; ++j) {
-      const bool seen = diagonal ? j <= i : j < i;
-      difference[j] = seen ? static_cast<float>(total[i] - total[j]) : -__builtin_inff();
-    }
+    const int seen = diagonal ? i + 1 : i;
+    for (int j = 0; j < delta_chunk; ++j) difference[j] = static_cast<float>(scratch.total[i] - scratch.total[j]);
+    for (int j = seen; j < delta_chunk; ++j) difference[j] = -__builtin_inff();
     float* row = products + i * delta_chunk;
     const Vector factor = splat(scale == nullptr ? 1.0f : -scale[i]);
-    for (int j = 0; j < delta_chunk; j += Vector::lanes) {
-      const Vector weight = exp(load(difference + j));
-      store(row + j, load(row + j) * weight * factor);
+    int j = 0;
+    for (; j < seen; j += Vector::lanes) {
+      store(row + j, load(row + j) * exp(load(difference + j)) * factor);
     }
+    for (; j < delta_chunk; j += Vector::lanes) store(row + j, splat(0.0f));
   }
 }
 
-void delta_chunk_step(const DeltaHead& head) {
+inline void prepare_chunk(const DeltaHead& head, ChunkScratch& scratch) {
+  constexpr std::int64_t width = strip_vectors * Vector::lanes;
+  const std::int64_t n = head.key_dim;
+  double sum = 0.0;
+  for (int t = 0; t < delta_chunk; ++t) scratch.total[t] = sum += static_cast<double>(head.decay[t]);
+  for (int t = 0; t < delta_chunk; ++t) {
+    scratch.from_start[t] = static_cast<float>(scratch.total[t]);
+    scratch.to_end[t] = static_cast<float>(sum - scratch.total[t]);
+  }
+  exp_into(scratch.from_start, scratch.from_start, delta_chunk);
+  exp_into(scratch.to_end, scratch.to_end, delta_chunk);
+  for (std::int64_t t = 0; t < delta_chunk; ++t) {
+    const float* key = head.k + t * n;
+    const Vector weight = splat(scratch.to_end[t]);
+    for (std::int64_t r = 0; r < n; r += Vector::lanes) store(scratch.decayed + t * n + r, load(key + r) * weight);
+    float* column = scratch.transposed + t / width * width * n + t % width;
+    for (std::int64_t r = 0; r < n; ++r) column[r * width] = key[r];
+  }
+  decayed_products(head, scratch, head.k, head.beta, false, scratch.key_products);
+  decayed_products(head, scratch, head.q, nullptr, true, scratch.query_products);
+}
+
+/// The chunk on Columns vectors of value columns.
+template <int Columns>
+inline void delta_chunk_strip(const DeltaHead& head, const ChunkScratch& scratch, std::int64_t column) {
+  constexpr std::int64_t width = Columns * Vector::lanes;
   constexpr std::int64_t chunk = delta_chunk;
   const std::int64_t n = head.key_dim;
-  const std::int64_t columns = head.value_dim;
-  float* transposed = head.scratch;
-  float* decayed = transposed + chunk * n;
-  float* key_products = decayed + chunk * n;
-  float* query_products = key_products + chunk * chunk;
-  float* values = query_products + chunk * chunk;
+  copy_columns<Columns>(scratch.state, width, head.state + column, head.state_stride, n);
 
-  double total[chunk];  // G, the running sum of g
-  float from_start[chunk], to_end[chunk];
-  double sum = 0.0;
-  for (int t = 0; t < chunk; ++t) total[t] = sum += static_cast<double>(head.decay[t]);
-  for (int t = 0; t < chunk; ++t) {
-    from_start[t] = static_cast<float>(total[t]);
-    to_end[t] = static_cast<float>(sum - total[t]);
-  }
-  exp_into(from_start, from_start, chunk);
-  exp_into(to_end, to_end, chunk);
-
+  // v' solves (I + A) v' = beta (v - e^G k S), A = beta (k k^T) e^(G_i - G_j).
+  multiply<Columns>(scratch.values, 0.0f, {head.k, n, 1}, scratch.state, 0, chunk, n, false);
   for (std::int64_t t = 0; t < chunk; ++t) {
-    const Vector weight = splat(to_end[t]);
-    for (std::int64_t r = 0; r < n; r += Vector::lanes) store(decayed + t * n + r, load(head.k + t * n + r) * weight);
-    for (std::int64_t r = 0; r < n; ++r) transposed[r * chunk + t] = head.k[t * n + r];
-  }
-  multiply(key_products, chunk, 0.0f, {head.k, n, 1}, transposed, chunk, chunk, n, chunk, false);
-  multiply(query_products, chunk, 0.0f, {head.q, n, 1}, transposed, chunk, chunk, n, chunk, false);
-  decay_products(key_products, total, head.beta, false);
-  decay_products(query_products, total, nullptr, true);
-
-  // v' solves (I + A) v' = beta (v - e^G k S).
-  multiply(values, columns, 0.0f, {head.k, n, 1}, head.state, head.state_stride, chunk, n, columns, false);
-  for (std::int64_t t = 0; t < chunk; ++t) {
-    const Vector weight = splat(from_start[t]);
-    for (std::int64_t c = 0; c < columns; c += Vector::lanes) {
-      float* value = values + t * columns + c;
-      store(value, (load(head.v + t * head.v_stride + c) - load(value) * weight) * splat(head.beta[t]));
+    const Vector weight = splat(scratch.from_start[t]);
+#pragma GCC unroll 16
+    for (int c = 0; c < Columns; ++c) {
+      float* value = scratch.values + t * width + c * Vector::lanes;
+      const Vector v = load(head.v + t * head.v_stride + column + c * Vector::lanes);
+      store(value, (v - load(value) * weight) * splat(head.beta[t]));
     }
   }
-  substitute(values, key_products, columns);
+  substitute<Columns>(scratch.values, scratch.key_products);
 
   // o = e^G q S + tril(q k^T e^(G_i - G_j)) v'.
-  multiply(head.out, head.out_stride, 0.0f, {head.q, n, 1}, head.state, head.state_stride, chunk, n, columns, false);
+  multiply<Columns>(scratch.out, 0.0f, {head.q, n, 1}, scratch.state, 0, chunk, n, false);
   for (std::int64_t t = 0; t < chunk; ++t) {
-    const Vector weight = splat(from_start[t]);
-    for (std::int64_t c = 0; c < columns; c += Vector::lanes) {
-      float* out = head.out + t * head.out_stride + c;
+    const Vector weight = splat(scratch.from_start[t]);
+#pragma GCC unroll 16
+    for (int c = 0; c < Columns; ++c) {
+      float* out = scratch.out + t * width + c * Vector::lanes;
       store(out, load(out) * weight);
     }
   }
-  multiply(head.out, head.out_stride, 1.0f, {query_products, chunk, 1}, values, columns, chunk, chunk, columns, true);
+  multiply<Columns>(scratch.out, 1.0f, {scratch.query_products, chunk, 1}, scratch.values, 0, chunk, chunk, true);
+  copy_columns<Columns>(head.out + column, head.out_stride, scratch.out, width, chunk);
 
   // S = e^G_last S + (e^(G_last - G) k)^T v'.
-  multiply(head.state, head.state_stride, from_start[chunk - 1], {decayed, 1, n}, values, columns, n, chunk, columns,
-           false);
+  multiply<Columns>(scratch.state, scratch.from_start[chunk - 1], {scratch.decayed, 1, n}, scratch.values, 0, n, chunk,
+                    false);
+  copy_columns<Columns>(head.state + column, head.state_stride, scratch.state, width, n);
+}
+
+void delta_chunk_step(const DeltaHead& head) {
+  ChunkScratch scratch(head);
+  prepare_chunk(head, scratch);
+  std::int64_t column = 0;
+  for (; column + strip_vectors * Vector::lanes <= head.value_dim; column += strip_vectors * Vector::lanes) {
+    delta_chunk_strip<strip_vectors>(head, scratch, column);
+  }
+  for (; column < head.value_dim; column += Vector::lanes) delta_chunk_strip<1>(head, scratch, column);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@ struct InstructionSet;
 inline constexpr int attention_tile = 64;
 /// Tokens of one chunk of the delta rule.
 inline constexpr int delta_chunk = 64;
+/// Most columns of the state that the delta rule works on at a time.
+inline constexpr int delta_strip = 32;
 
 /// Softmax attention of `queries` rows over one tile of keys, added to running sums. All packed, float32.
 struct AttentionTile {
@@ -36,7 +38,7 @@ struct DeltaHead {
   const float* beta;   // [tokens]
   float* out;          // [tokens, value_dim], row t at t * out_stride
   std::int64_t out_stride;
-  float* scratch;  // delta_chunk_step: delta_scratch_floats(key_dim, value_dim)
+  float* scratch;  // delta_scratch_floats(key_dim)
 };
 
 /// The inner loops of the operations on rows, one table for each instruction set. `n` counts float32 elements of
@@ -68,10 +70,10 @@ struct RowKernels {
   void (*delta_chunk_step)(const DeltaHead& head);
 };
 
-/// Scratch of delta_chunk_step: [chunk, key_dim] transposed keys, [chunk, key_dim] decayed keys, two [chunk, chunk]
-/// matrices and [chunk, value_dim] corrected values.
-inline constexpr std::int64_t delta_scratch_floats(std::int64_t key_dim, std::int64_t value_dim) {
-  return delta_chunk * (2 * key_dim + 2 * delta_chunk + value_dim);
+/// Scratch of delta_steps and delta_chunk_step: a strip of the state; [chunk, key_dim] keys transposed and decayed; two
+/// [chunk, chunk] matrices; corrected values and results of a strip.
+inline constexpr std::int64_t delta_scratch_floats(std::int64_t key_dim) {
+  return key_dim * delta_strip + 2 * delta_chunk * (key_dim + delta_chunk + delta_strip);
 }
 
 extern const RowKernels row_kernels_plain, row_kernels_avx2, row_kernels_avx512;
