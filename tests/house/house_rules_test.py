@@ -1,4 +1,6 @@
 """Each rule of the house, broken once in a small tree: the script must fail and name the file, the line and the rule."""
+import contextlib
+import io
 import subprocess
 import sys
 import tempfile
@@ -10,7 +12,7 @@ import house_rules
 SCRIPT = Path(__file__).with_name("house_rules.py")
 
 GOOD_TREE = {
-    "ARCHITECTURE.md": "src/base/ src/ops/ src/cpu/ src/cuda/ src/models/ src/cache/ src/engine/ src/text/ src/apps/ src/weights/\n",
+    "ARCHITECTURE.md": "`src/base` src/ops src/cpu/ src/cuda/ src/models/ src/cache/ src/engine/ src/text/ src/apps/ src/weights/\n",
     "src/base/error.h": "#pragma once\n",
     "src/ops/views.h": '#pragma once\n#include "base/error.h"\n',
     "src/ops/ops.h": '#pragma once\n#include "ops/views.h"\n',
@@ -60,35 +62,46 @@ BREAKS = {
 
 
 class HouseRules(unittest.TestCase):
-    def check(self, extra):
+    @contextlib.contextmanager
+    def tree(self, extra):
         with tempfile.TemporaryDirectory() as root:
             for path, content in {**GOOD_TREE, **extra}.items():
                 file = Path(root, path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(content)
-            return subprocess.run([sys.executable, SCRIPT, root], capture_output=True, text=True)
+            yield root
+
+    def check(self, extra):
+        with self.tree(extra) as root, contextlib.redirect_stdout(io.StringIO()) as printed:
+            return house_rules.main(root), printed.getvalue()
 
     def test_a_tree_that_keeps_them_passes(self):
-        result = self.check({})
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        code, printed = self.check({})
+        self.assertEqual(code, 0, printed)
 
     def test_each_rule_fails_when_broken_and_names_file_line_and_rule(self):
         for rule, breaks in BREAKS.items():
             for path, content, line in breaks:
                 with self.subTest(rule=rule, path=path):
-                    result = self.check({path: content})
-                    self.assertEqual(result.returncode, 1, result.stderr)
+                    code, printed = self.check({path: content})
+                    self.assertEqual(code, 1)
                     named = path if rule != "known_folders" else "src/helpers"
-                    self.assertIn(f"{named}:{line}: {rule}: ", result.stdout)
-                    others = [r.__name__ for r in house_rules.RULES if f": {r.__name__}: " in result.stdout]
+                    self.assertIn(f"{named}:{line}: {rule}: ", printed)
+                    others = [r.__name__ for r in house_rules.RULES if f": {r.__name__}: " in printed]
                     self.assertEqual(others, [rule])
+
+    def test_the_script_ends_with_1_for_a_broken_rule_and_0_without(self):
+        for extra, expected in [({}, 0), ({"src/base/a.h": "int a;\n"}, 1)]:
+            with self.tree(extra) as root:
+                self.assertEqual(subprocess.run([sys.executable, SCRIPT, root], stdout=subprocess.DEVNULL).returncode, expected)
 
     def test_every_rule_has_a_case_that_breaks_it(self):
         self.assertEqual(set(BREAKS), {rule.__name__ for rule in house_rules.RULES})
 
     def test_a_folder_that_the_architecture_page_does_not_name_is_found(self):
-        result = self.check({"ARCHITECTURE.md": "src/base/\n"})
-        self.assertIn("src/ops:1: known_folders: ARCHITECTURE.md does not name it", result.stdout)
+        code, printed = self.check({"ARCHITECTURE.md": "src/base/\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("src/ops:1: known_folders: ARCHITECTURE.md does not name it", printed)
 
 
 if __name__ == "__main__":
