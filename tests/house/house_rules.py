@@ -43,7 +43,7 @@ FREE_NAMES = {"CMakeLists.txt", "README.md"}
 
 CODE = (".h", ".cpp", ".cu", ".cuh")
 TEXT = CODE + (".py", ".cmake", ".md", ".txt", ".json", "/dev", "/.ci/run")
-CODE_FOLDERS = ("src", "tests", "bench", "fuzz", "include", "tools")
+CODE_FOLDERS = ("src", "tests", "bench", "fuzz", "include")
 DATA = ("tests/data/", "fuzz/corpus/", "models/", "bench/results/")
 SPELLS_THE_RULES = "tests/house/"
 
