@@ -1,13 +1,13 @@
 #include "base/mmap.h"
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "base/error.h"
 
@@ -16,7 +16,7 @@ namespace sluice {
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail<LoadError>("{}: cannot be opened: {}", path.string(), std::strerror(errno));
-  struct stat status {};
+  struct stat status{};
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(descriptor);
     fail<LoadError>("{}: is not a regular file", path.string());

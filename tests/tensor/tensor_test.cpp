@@ -1,12 +1,12 @@
 #include "tensor/tensor.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tensor/arena.h"
 #include "tensor/buffer.h"

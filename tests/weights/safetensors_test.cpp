@@ -1,8 +1,8 @@
 #include "weights/safetensors.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "support/temporary_directory.h"
