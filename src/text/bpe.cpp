@@ -56,9 +56,14 @@ std::optional<std::string> printable_to_bytes(std::string_view text) {
   std::string bytes;
   bytes.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
+    const char first = text[at];
+    if (first > ' ' && first <= '~') {  // stands for itself
+      bytes.push_back(first);
+      ++at;
+      continue;
+    }
     const DecodedCharacter character = decode_character(text.substr(at));
-    if (character.code_point >= alphabet.byte.size() || alphabet.byte[character.code_point] < 0)
-      return std::nullopt;
+    if (character.code_point >= alphabet.byte.size() || alphabet.byte[character.code_point] < 0) return std::nullopt;
     bytes.push_back(static_cast<char>(alphabet.byte[character.code_point]));
     at += character.length;
   }
@@ -78,8 +83,7 @@ Vocabulary::Added Vocabulary::add(std::string_view text, std::string_view bytes,
   Slot& slot = slots_[slot_of(text, hash)];
   if (slot.id >= 0) return Added::text_taken;
   if (id >= size()) entries_.resize(static_cast<std::size_t>(id) + 1);
-  entries_[id] = {storage_.size(), static_cast<std::uint32_t>(text.size()),
-                  static_cast<std::uint32_t>(bytes.size())};
+  entries_[id] = {storage_.size(), static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(bytes.size())};
   storage_.append(text).append(bytes);
   slot = {upper_half(hash), id};
   ++used_slots_;
@@ -217,9 +221,7 @@ void BytePairEncoder::merge_by_heap(std::span<const TokenId> bytes, std::vector<
   struct Candidate {
     std::uint32_t rank, at;
     TokenId left, right, merged;
-    bool operator>(const Candidate& other) const {
-      return rank != other.rank ? rank > other.rank : at > other.at;
-    }
+    bool operator>(const Candidate& other) const { return rank != other.rank ? rank > other.rank : at > other.at; }
   };
   const auto count = static_cast<std::uint32_t>(bytes.size());
   std::vector<Symbol> symbols(count);
@@ -228,8 +230,7 @@ void BytePairEncoder::merge_by_heap(std::span<const TokenId> bytes, std::vector<
     const std::uint32_t next = symbols[at].next;
     if (next == count) return;
     const MergeTable::Merge merge = merges.find(symbols[at].token, symbols[next].token);
-    if (merge.merged >= 0)
-      candidates.push({merge.rank, at, symbols[at].token, symbols[next].token, merge.merged});
+    if (merge.merged >= 0) candidates.push({merge.rank, at, symbols[at].token, symbols[next].token, merge.merged});
   };
   for (std::uint32_t i = 0; i < count; ++i) symbols[i] = {bytes[i], i == 0 ? count : i - 1, i + 1};
   for (std::uint32_t i = 0; i < count; ++i) consider(i);

@@ -7,8 +7,8 @@ namespace sluice {
 
 /// The two regular expressions of the family, by how they treat combining marks.
 enum class WordPattern {
-  marks_in_words,    // Qwen3.5: a word is a run of [\p{L}\p{M}]
-  marks_as_symbols,  // Qwen2 and Qwen3: a word is a run of \p{L}
+  marks_in_words,    // this family: a word is a run of [\p{L}\p{M}]
+  marks_as_symbols,  // its predecessors: a word is a run of \p{L}
 };
 
 /// The pattern that a Split pre-tokenizer's regular expression stands for; none if it is not one of the
