@@ -11,13 +11,14 @@
 namespace sluice {
 
 struct EngineOptions {
-  std::int64_t max_model_len = 0;      // tokens of one sequence; 0: the model's context, or what fits in memory
-  int max_num_seqs = 0;                // sequences running at once; 0: as many as fit, at most 256
-  std::int64_t max_batched_tokens = 0; // rows of one step; 0: 512
-  double memory_utilization = 0.9;     // share of free memory (after the weights) that caches may take
-  std::uint64_t seed = 0;              // of requests that bring no seed; 0: from the system
-  int vocabulary_size = 0;             // ids from here on are never sampled; 0: all of the model's columns
-  std::vector<TokenId> stop_tokens;    // union of generation_config, config and tokenizer
+  std::int64_t max_model_len = 0;       // tokens of one sequence; 0: the model's context, or what fits in memory
+  int max_num_seqs = 0;                 // sequences running at once; 0: as many as fit, at most 256
+  std::int64_t max_batched_tokens = 0;  // rows of one step; 0: 512
+  double memory_utilization = 0.9;      // share of free memory (after the weights) that caches may take
+  std::uint64_t seed = 0;               // of requests that bring no seed; 0: from the system
+  int vocabulary_size = 0;              // ids from here on are never sampled; 0: all of the model's columns
+  bool poison_freed = false;            // fill freed caches with NaN; builds without NDEBUG always do
+  std::vector<TokenId> stop_tokens;     // union of generation_config, config and tokenizer
 };
 
 /// A snapshot of counters and gauges.
@@ -33,14 +34,17 @@ struct EngineStats {
 /// prefill mixed with decode, preemption with recompute.
 class Engine {
  public:
-  /// Takes what it needs of free memory for the caches; throws DeviceError when not even one sequence fits.
+  /// Takes what it needs of free memory for the caches; throws DeviceError when not even one sequence fits, UsageError
+  /// for an option out of range.
   Engine(std::unique_ptr<Ops> ops, std::unique_ptr<Model> model, const EngineOptions& options);
-  /// Cancels what still runs and joins the thread.
+  /// Cancels what still runs and joins the thread. Not from a callback.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Throws RequestError for an empty or too long prompt, ids out of range, or parameters out of range.
+  /// Throws RequestError for an empty or too long prompt, ids out of range, or parameters out of range; DeviceError
+  /// once the device failed. Events may come before it returns. This and cancel() may be called from callbacks. A
+  /// request whose callback throws ends without further events.
   RequestId submit(Request request);
   /// The request ends with FinishReason::cancelled, unless it already ended. Unknown ids are ignored.
   void cancel(RequestId request);

@@ -18,14 +18,13 @@ using RequestId = std::uint64_t;
 /// How the next token is chosen from a row of logits. Applied in this order: token filter, minimum length,
 /// logit bias, penalties, temperature, top-k, top-p, min-p.
 struct SamplingParams {
-  float temperature = 1.0f;  // 0: arg-max
-  int top_k = 0;             // 0: all
-  float top_p = 1.0f;        // 1: all
-  float min_p = 0.0f;        // 0: all; share of the best token's probability
-  float repetition_penalty =
-      1.0f;                        // divides (multiplies, if negative) logits of ids seen in prompt or output
-  float presence_penalty = 0.0f;   // subtracted once for ids seen in the output
-  float frequency_penalty = 0.0f;  // subtracted for each time an id was seen in the output
+  float temperature = 1.0f;         // 0: arg-max
+  int top_k = 0;                    // 0: all
+  float top_p = 1.0f;               // 1: all
+  float min_p = 0.0f;               // 0: all; share of the best token's probability
+  float repetition_penalty = 1.0f;  // divides (multiplies, if negative) logits of ids seen in prompt or output
+  float presence_penalty = 0.0f;    // subtracted once for ids seen in the output
+  float frequency_penalty = 0.0f;   // subtracted for each time an id was seen in the output
   std::vector<std::pair<TokenId, float>> logit_bias;
   std::optional<std::uint64_t> seed;    // absent: drawn from the engine's own generator
   int max_tokens = 0;                   // 0: up to the context length

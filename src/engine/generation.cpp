@@ -1,0 +1,85 @@
+#include "engine/generation.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+std::vector<TokenId> stop_tokens_of(const SamplingParams& params, const GenerationLimits& limits) {
+  std::vector<TokenId> tokens = params.stop_token_ids;
+  if (!params.ignore_eos) tokens.insert(tokens.end(), limits.stop_tokens.begin(), limits.stop_tokens.end());
+  return tokens;
+}
+
+std::int64_t longest_of(const Request& request, const GenerationLimits& limits) {
+  if (request.sampling.max_tokens == 0) return limits.max_model_len;
+  return std::min(limits.max_model_len, std::ssize(request.prompt) + request.sampling.max_tokens);
+}
+}  // namespace
+
+Generation::Generation(RequestId id, Request request, const GenerationLimits& limits, std::uint64_t seed)
+    : id_(id),
+      request_(std::move(request)),
+      stop_tokens_(stop_tokens_of(request_.sampling, limits)),
+      longest_(longest_of(request_, limits)),
+      sampler_(request_.sampling, request_.prompt, stop_tokens_, limits.vocabulary,
+               request_.sampling.seed.value_or(seed)),
+      tokens_(request_.prompt) {}
+
+void Generation::start(Clock::time_point now) {
+  if (timings_.queued.count() == 0) timings_.queued = now - submitted_;
+}
+
+TokenEvent Generation::advance(std::span<float> logits) {
+  try {
+    Sampled sampled = sampler_.sample(logits, request_.filter.get());
+    if (!sampled.error.empty()) return end(FinishReason::error, std::move(sampled.error));
+    tokens_.push_back(sampled.token);
+    const FinishReason reason = reason_after(sampled.token);
+    TokenEvent event = this->event();
+    event.token = sampled.token;
+    event.logprob = sampled.logprob;
+    event.top_logprobs = std::move(sampled.top_logprobs);
+    event.finish_reason = reason;
+    return event;
+  } catch (const std::exception& error) {
+    return end(FinishReason::error, error.what());
+  }
+}
+
+FinishReason Generation::reason_after(TokenId token) {
+  if (std::find(stop_tokens_.begin(), stop_tokens_.end(), token) != stop_tokens_.end()) return FinishReason::stop;
+  if (request_.stop != nullptr && request_.stop->stops_at(token)) return FinishReason::stop;
+  return std::ssize(tokens_) >= longest_ ? FinishReason::length : FinishReason::none;
+}
+
+TokenEvent Generation::end(FinishReason reason, std::string error) {
+  TokenEvent event = this->event();
+  event.finish_reason = reason;
+  event.error = std::move(error);
+  return event;
+}
+
+TokenEvent Generation::event() {
+  timings_.total = Clock::now() - submitted_;
+  if (timings_.first_token.count() == 0 && output_tokens() > 0) timings_.first_token = timings_.total;
+  TokenEvent event;
+  event.request = id_;
+  event.prompt_tokens = static_cast<int>(prompt_tokens());
+  event.output_tokens = static_cast<int>(output_tokens());
+  event.timings = timings_;
+  return event;
+}
+
+bool Generation::deliver(const TokenEvent& event) const {
+  try {
+    request_.on_event(event);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace sluice
