@@ -169,7 +169,7 @@ Value slice(Budget& budget, const Value& object, const Value& start, const Value
   if (object.is_string())
     return slice_text(budget, object.as_text(), find_bounds(start, stop, step, object.as_text().length));
   if (!object.is_sequence() || object.as_sequence()->is_view())
-    return Value::undefined(fmt::format("'{}' cannot be sliced", described(object)));
+    render_error("'{}' object cannot be sliced", object.type_name());
   const Sequence& list = *object.as_sequence();
   return slice_list(budget, list, find_bounds(start, stop, step, list.items.size()));
 }

@@ -136,6 +136,9 @@ struct Data {
 struct Output {
   ExpressionPtr value;
 };
+struct Print {
+  std::vector<ExpressionPtr> values;
+};
 struct If {
   std::vector<std::pair<ExpressionPtr, Body>> branches;
   Body otherwise;
@@ -185,7 +188,9 @@ struct Continue {};
 
 struct Statement {
   int line = 0;
-  std::variant<Data, Output, If, For, Set, SetBlock, Macro, CallBlock, FilterBlock, With, Scoped, Break, Continue> node;
+  std::variant<Data, Output, Print, If, For, Set, SetBlock, Macro, CallBlock, FilterBlock, With, Scoped, Break,
+               Continue>
+      node;
 };
 
 /// A parsed template. Immutable.

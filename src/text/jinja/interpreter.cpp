@@ -91,6 +91,14 @@ void Interpreter::print(std::string_view text) {
   output_ += text;
 }
 
+void Interpreter::print(const Value& value) {
+  if (value.is_string()) {
+    print(std::string_view(value.as_string()));
+  } else {
+    print(std::string_view(to_string(budget_, value)));
+  }
+}
+
 Interpreter::Flow Interpreter::execute(const Body& body, const ScopePtr& scope) {
   for (const Statement& statement : body)
     if (const Flow flow = execute(statement, scope); flow != Flow::normal) return flow;
@@ -105,17 +113,17 @@ Interpreter::Flow Interpreter::execute(const Statement& statement, const ScopePt
 }
 
 Interpreter::Flow Interpreter::run(const Data& node, const ScopePtr& /*scope*/) {
-  print(node.text);
+  print(std::string_view(node.text));
   return Flow::normal;
 }
 
 Interpreter::Flow Interpreter::run(const Output& node, const ScopePtr& scope) {
-  const Value value = evaluate(*node.value, scope);
-  if (value.is_string()) {
-    print(value.as_string());
-  } else {
-    print(to_string(budget_, value));
-  }
+  print(evaluate(*node.value, scope));
+  return Flow::normal;
+}
+
+Interpreter::Flow Interpreter::run(const Print& node, const ScopePtr& scope) {
+  for (const auto& value : node.values) print(evaluate(*value, scope));
   return Flow::normal;
 }
 
@@ -177,13 +185,13 @@ Interpreter::Flow Interpreter::run(const Macro& node, const ScopePtr& scope) {
 
 Interpreter::Flow Interpreter::run(const CallBlock& node, const ScopePtr& scope) {
   const Value caller = make_macro(node.caller, scope);
-  print(to_string(budget_, call(std::get<Call>(node.call->node), scope, &caller)));
+  print(call(std::get<Call>(node.call->node), scope, &caller));
   return Flow::normal;
 }
 
 Interpreter::Flow Interpreter::run(const FilterBlock& node, const ScopePtr& scope) {
   std::string text = capture(node.body, std::make_shared<Scope>(scope));
-  print(to_string(budget_, filtered(node.filter, std::move(text), scope)));
+  print(filtered(node.filter, std::move(text), scope));
   return Flow::normal;
 }
 
@@ -247,7 +255,10 @@ void Interpreter::bind_parameters(const MacroDefinition& macro, const ScopePtr& 
   const size_t count = macro.parameters.size();
   const size_t first_default = count - macro.defaults.size();
   auto keyword = arguments.keyword;
-  budget_.spend((keyword.size() + 1) * count / 32);
+  // A default sees every parameter of its own macro, those behind it as undefined.
+  for (const auto& [symbol, name] : macro.parameters)
+    scope->set(symbol, Value::undefined(fmt::format("parameter '{}' was not provided", name)));
+  budget_.spend((keyword.size() + count) * count / 32);
   for (size_t i = 0; i < count; ++i) {
     const auto& [symbol, name] = macro.parameters[i];
     std::optional<Value> given;
@@ -257,7 +268,7 @@ void Interpreter::bind_parameters(const MacroDefinition& macro, const ScopePtr& 
       given = take_keyword(keyword, name);
     }
     if (!given && i >= first_default) given = evaluate(*macro.defaults[i - first_default], scope);
-    scope->set(symbol, given ? *given : Value::undefined(fmt::format("parameter '{}' was not provided", name)));
+    if (given) scope->set(symbol, std::move(*given));
   }
   if (macro.takes_caller) {
     const auto caller = take_keyword(keyword, "caller");

@@ -42,6 +42,7 @@ class Interpreter {
   Flow execute(const Statement& statement, const ScopePtr& scope);
   Flow run(const Data& node, const ScopePtr& scope);
   Flow run(const Output& node, const ScopePtr& scope);
+  Flow run(const Print& node, const ScopePtr& scope);
   Flow run(const If& node, const ScopePtr& scope);
   Flow run(const For& node, const ScopePtr& scope);
   Flow run(const Set& node, const ScopePtr& scope);
@@ -86,6 +87,7 @@ class Interpreter {
   std::string capture(const Body& body, const ScopePtr& scope);
   Value filtered(const ExpressionPtr& filter, std::string text, const ScopePtr& scope);
   void print(std::string_view text);
+  void print(const Value& value);
   std::shared_ptr<Loop> make_loop(const For& node, const ScopePtr& scope);
 
   const TemplateTree& tree_;

@@ -161,6 +161,7 @@ bool contains(Budget& budget, const Value& item, const Value& container) {
   }
   if (container.is_dict()) {
     budget.spend(item.weight());
+    static_cast<void>(hash_of(item));  // refuses what cannot be a key
     return container.as_dict().find(item) != nullptr;
   }
   const SequencePtr items = iterate(budget, container);

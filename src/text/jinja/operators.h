@@ -20,7 +20,7 @@ Value get_attribute(Budget& budget, const Value& object, const std::string& name
 Value get_item(Budget& budget, const Value& object, const Value& key);
 /// An attribute or method only, as the filter "attr" looks it up.
 Value get_own_attribute(const Value& object, const std::string& name);
-/// object[start:stop:step]; undefined or none stands for an absent bound.
+/// object[start:stop:step] of a string, list, tuple or range; undefined or none stands for an absent bound.
 Value slice(Budget& budget, const Value& object, const Value& start, const Value& stop, const Value& step);
 
 /// The items that a loop meets: of lists, the keys of dicts, the characters of strings; uses up a generator.

@@ -203,7 +203,12 @@ class Parser {
 
   Target parse_with_target() { return expressions_.parse_target(false); }
 
-  void parse_print(const Token& /*tag*/, Statement& statement) { statement.node = Output{expressions_.parse_tuple()}; }
+  void parse_print(const Token& /*tag*/, Statement& statement) {
+    Print made;
+    do made.values.push_back(expressions_.parse_expression());
+    while (stream_.skip_symbol(","));
+    statement.node = std::move(made);
+  }
 
   void parse_generation(const Token& /*tag*/, Statement& statement) {
     const int outer_loops = std::exchange(loop_depth_, 0);

@@ -103,11 +103,7 @@ void append_json_character(std::string& out, char32_t character, std::string_vie
     default: break;
   }
   if (character < 0x20 || (ascii_only && character >= 0x7F && character < 0x10000)) {
-    if (character == 0x7F) {
-      out += bytes;
-    } else {
-      append_escaped_unit(out, character);
-    }
+    append_escaped_unit(out, character);
   } else if (ascii_only && character >= 0x10000) {
     append_escaped_unit(out, 0xD800 + ((character - 0x10000) >> 10));
     append_escaped_unit(out, 0xDC00 + ((character - 0x10000) & 0x3FF));

@@ -17,6 +17,11 @@ Arguments without_first(const Arguments& all, size_t count) {
   return rest;
 }
 
+/// These filters take anything false, also None and 0, for an empty list.
+SequencePtr iterate_unless_false(Budget& budget, const Value& operand) {
+  return iterate(budget, operand.truthy() ? operand : Value());
+}
+
 const std::string& name_argument(const Value& value, std::string_view filter) {
   if (!value.is_string()) render_error("{}: a name is needed, not '{}'", filter, value.type_name());
   return value.as_string();
@@ -39,7 +44,7 @@ Value map_attribute(Budget& budget, const std::vector<Value>& items, const Argum
 
 Value map(Budget& budget, const Value& operand, const Bound& arguments) {
   const Arguments& all = arguments.all();
-  const SequencePtr source = iterate(budget, operand);
+  const SequencePtr source = iterate_unless_false(budget, operand);
   budget.allocate_items(source->items.size());
   if (all.positional.empty()) {
     if (all.keyword.empty()) render_error("map requires a filter argument");
@@ -67,7 +72,7 @@ Value select(Budget& budget, const Value& operand, const Bound& arguments) {
     if (test == nullptr) render_error("there is no test named '{}'", name);
     rest = without_first(all, names + 1);
   }
-  const SequencePtr source = iterate(budget, operand);
+  const SequencePtr source = iterate_unless_false(budget, operand);
   budget.allocate_items(source->items.size());
   std::vector<Value> kept;
   for (const Value& item : source->items) {

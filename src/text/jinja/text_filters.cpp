@@ -107,17 +107,13 @@ Value indent(Budget& budget, const Value& operand, const Bound& arguments) {
 }
 
 Value truncate(Budget& budget, const Value& operand, const Bound& arguments) {
-  const std::string& text = need_string(operand, arguments);
   const std::string_view end = arguments.text(2, "...");
   const auto end_length = static_cast<int64_t>(count_characters(end));
   const int64_t length = arguments.integer(0, 255), leeway = arguments.given(3) ? arguments.integer(3, 5) : 5;
   if (length < end_length) render_error("truncate: expected length >= {}, got {}", end_length, length);
   if (leeway < 0) render_error("truncate: expected leeway >= 0, got {}", leeway);
-  const size_t characters = operand.as_text().length;
-  if (characters <= static_cast<size_t>(length) ||
-      characters - static_cast<size_t>(length) <= static_cast<size_t>(leeway))
-    return operand;
-  std::string_view cut = text;
+  if (jinja::length(operand) - leeway <= length) return operand;
+  std::string_view cut = need_string(operand, arguments);
   cut = cut.substr(0, offset_of_character(cut, static_cast<size_t>(length - end_length)));
   if (!arguments.truth(1, false)) cut = cut.substr(0, std::min(cut.rfind(' '), cut.size()));
   return new_text(budget, std::string(cut) + std::string(end));
