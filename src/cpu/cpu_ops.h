@@ -12,6 +12,8 @@
 
 namespace sluice {
 
+struct HeadRows;
+
 /// The CPU backend: activations and state in float32; products and KV as Compute says. One file an operation.
 class CpuOps final : public Ops {
  public:
@@ -60,6 +62,10 @@ class CpuOps final : public Ops {
                            const BatchView& batch) override;
 
  private:
+  /// experts() of some rows, to rows of `result` that are its own.
+  void expert_rows(const HeadRows& in, const Routing& routing, const CpuExpertWeights& gate_up,
+                   const CpuExpertWeights& down, std::int64_t first_row, std::int64_t rows, const Tensor& result);
+
   Compute compute_;
   const InstructionSet& instruction_set_;
   ThreadPool pool_;

@@ -1,0 +1,34 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "cpu/linear/panels.h"
+#include "weights/weight.h"
+
+namespace sluice {
+
+/// Repacks matrices into panels, in parallel. Stored bf16 and f16 stay what they are; a stack of different types, and
+/// every stored form that has no layout of its own, becomes float32.
+class CpuPlacer final : public Placer {
+ public:
+  /// The pool must outlive the placer.
+  explicit CpuPlacer(ThreadPool& pool) : pool_(pool) {}
+
+  WeightPtr place(std::span<const SourceMatrix> parts) override;
+  ExpertWeightsPtr place_experts(const std::vector<std::vector<SourceMatrix>>& parts) override;
+  Tensor place_vector(std::span<const float> values, const Shape& shape) override;
+  Tensor place_indices(std::span<const std::int32_t> values) override;
+
+ private:
+  /// Bytes of the current slab, aligned to 64 and zeroed.
+  std::byte* take(std::size_t bytes);
+
+  ThreadPool& pool_;
+  std::shared_ptr<const Buffer> slab_;  // where the last bytes were taken
+  std::vector<std::shared_ptr<const Buffer>> slabs_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace sluice

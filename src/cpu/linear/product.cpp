@@ -1,0 +1,134 @@
+#include "cpu/linear/product.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace sluice {
+
+namespace {
+
+constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Pairs of columns of a few panels that stay in the first-level cache while all rows pass.
+constexpr std::int64_t cached_pairs = 128;
+/// Bytes of weights below which another thread is not worth waking.
+constexpr std::int64_t grain_bytes = 32768;
+/// Elements of inputs for the same.
+constexpr std::int64_t grain_inputs = 16384;
+/// Pieces of work for each thread where threads take them as they become free.
+constexpr std::int64_t pieces_a_thread = 16;
+/// Rows below which a piece spends too much of its time on fetching weights.
+constexpr std::int64_t least_rows_a_piece = 64;
+
+/// The products cut into pieces: groups of panels, and runs of rows. A piece is one group for one run.
+class Pieces {
+ public:
+  Pieces(const LinearKernel& kernel, const Panels& panels, std::span<const Product> products, int threads)
+      : tiles_(*kernel.tiles),
+        panels_(panels),
+        products_(products),
+        groups_(ceil_divide(panels.count(), tiles_.panels)) {
+    std::int64_t rows = 0;
+    for (const Product& product : products) {
+      rows += product.rows;
+      most_rows_ = std::max(most_rows_, product.rows);
+    }
+    const std::int64_t wanted_runs = ceil_divide(pieces_a_thread * threads, groups_);
+    const std::int64_t rows_a_run = std::max(least_rows_a_piece, ceil_divide(rows, wanted_runs));
+    run_rows_ = ceil_divide(rows_a_run, tiles_.rows) * tiles_.rows;
+    for (const Product& product : products) {
+      starts_.push_back(count_);
+      count_ += groups_ * ceil_divide(product.rows, run_rows_);
+    }
+  }
+
+  std::int64_t count() const { return count_; }
+  /// Whether each piece reads its weights once for all rows: then it is bound by memory.
+  bool few_rows() const { return most_rows_ <= tiles_.rows; }
+  std::int64_t grain() const {
+    const auto group_bytes = static_cast<std::int64_t>(panels_.panel_bytes()) * tiles_.panels;
+    return ceil_divide(grain_bytes, group_bytes);
+  }
+
+  void multiply(std::int64_t begin, std::int64_t end) const {
+    auto product =
+        static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) - starts_.begin() - 1);
+    for (std::int64_t piece = begin; piece < end; ++piece) {
+      while (product + 1 < starts_.size() && starts_[product + 1] <= piece) ++product;
+      const std::int64_t index = piece - starts_[product];
+      multiply(products_[product], index % groups_ * tiles_.panels, index / groups_ * run_rows_);
+    }
+  }
+
+ private:
+  void multiply(const Product& product, std::int64_t first_panel, std::int64_t first_row) const {
+    const std::int64_t panel_count = std::min<std::int64_t>(tiles_.panels, panels_.count() - first_panel);
+    const std::int64_t end_row = std::min(product.rows, first_row + run_rows_);
+    const std::int64_t pairs = panels_.columns() / 2;
+    const std::int64_t block = few_rows() ? pairs : cached_pairs;
+    const auto panel_bytes = static_cast<std::int64_t>(panels_.panel_bytes());
+    const std::int64_t row_bytes = panels_.columns() * static_cast<std::int64_t>(tiles_.input_bytes);
+    Tile tile{};
+    tile.panel_bytes = panels_.panel_bytes();
+    tile.out_stride = panels_.out;
+    tile.columns = panels_.out - first_panel * panel_rows;
+    for (std::int64_t pair = 0; pair < pairs; pair += block) {
+      tile.pairs = std::min(block, pairs - pair);
+      tile.go_on = pair > 0;
+      tile.weights = product.weights + first_panel * panel_bytes + pair * (panel_bytes / pairs);
+      for (std::int64_t row = first_row; row < end_row; row += tiles_.rows) {
+        const std::int64_t row_count = std::min<std::int64_t>(tiles_.rows, end_row - row);
+        tile.x = product.packed + row * row_bytes + pair * row_count * (row_bytes / pairs);
+        tile.out = product.out + row * panels_.out + first_panel * panel_rows;
+        tiles_.tiles[(row_count - 1) * tiles_.panels + panel_count - 1](tile);
+      }
+    }
+  }
+
+  const TileKernels& tiles_;
+  const Panels& panels_;
+  std::span<const Product> products_;
+  std::int64_t groups_, run_rows_ = 0, most_rows_ = 0, count_ = 0;
+  std::vector<std::int64_t> starts_;  // first piece of each product
+};
+
+/// Packs the inputs of all products, a block of rows at a time.
+void pack(ThreadPool& pool, const TileKernels& tiles, const Panels& panels, std::span<const Product> products) {
+  struct Block {
+    const Product* product;
+    std::int64_t row;
+  };
+  std::vector<Block> blocks;
+  for (const Product& product : products) {
+    for (std::int64_t row = 0; row < product.rows; row += tiles.rows) blocks.push_back({&product, row});
+  }
+  const std::int64_t row_bytes = panels.columns() * static_cast<std::int64_t>(tiles.input_bytes);
+  const std::int64_t grain = ceil_divide(grain_inputs, panels.in * tiles.rows);
+  pool.parallel_for(static_cast<std::int64_t>(blocks.size()), grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto& [product, row] = blocks[static_cast<std::size_t>(i)];
+      const auto count = static_cast<int>(std::min<std::int64_t>(tiles.rows, product->rows - row));
+      tiles.pack(product->inputs + row, count, panels.in, product->packed + row * row_bytes);
+    }
+  });
+}
+
+}  // namespace
+
+std::size_t packed_bytes(const LinearKernel& kernel, const Panels& panels, std::int64_t rows) {
+  return static_cast<std::size_t>(rows * panels.columns()) * kernel.tiles->input_bytes;
+}
+
+void multiply(ThreadPool& pool, const LinearKernel& kernel, const Panels& panels, std::span<const Product> products) {
+  const Pieces pieces(kernel, panels, products, pool.size());
+  if (pieces.count() == 0) return;
+  pack(pool, *kernel.tiles, panels, products);
+  if (pieces.few_rows()) {
+    pool.parallel_for(pieces.count(), pieces.grain(),
+                      [&](std::int64_t begin, std::int64_t end) { pieces.multiply(begin, end); });
+  } else {
+    pool.parallel_items(pieces.count(), [&](std::int64_t piece, int) { pieces.multiply(piece, piece + 1); });
+  }
+}
+
+}  // namespace sluice
