@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "text/unicode.h"
 
 namespace sluice {
 
@@ -21,6 +22,16 @@ constexpr std::size_t token_length_limit = 4096;
 /// Merges that are looked up together.
 constexpr std::size_t merge_block = 64;
 
+/// A message that quotes a file may be as long as the file.
+constexpr std::size_t message_limit = 1000;
+
+std::string shortened(const std::string& message) {
+  if (message.size() <= message_limit) return message;
+  std::string text;
+  append_valid_utf8(text, std::string_view(message).substr(0, message_limit), true);
+  return text + "...";
+}
+
 /// Reads one tokenizer.json; every member function throws LoadError.
 class FileReader {
  public:
@@ -34,7 +45,7 @@ class FileReader {
   };
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    fail<LoadError>("{}: {}", what_, fmt::format(format, std::forward<Args>(args)...));
+    fail<LoadError>("{}: {}", what_, shortened(fmt::format(format, std::forward<Args>(args)...)));
   }
   static bool is_absent(const object& from, const char* key);
   template <class T>
@@ -138,13 +149,10 @@ void FileReader::read_vocabulary(const object& vocabulary) {
       refuse("the token with id {} is longer than {} bytes", id, token_length_limit);
     const auto bytes = printable_to_bytes(text);
     switch (file_.encoder.vocabulary.add(text, bytes ? *bytes : text, id)) {
-      case Vocabulary::Added::yes:
-        break;
+      case Vocabulary::Added::yes: break;
       case Vocabulary::Added::id_taken:
-        refuse("tokens \"{}\" and \"{}\" both have the id {}", file_.encoder.vocabulary.text_of(id), text,
-               id);
-      case Vocabulary::Added::text_taken:
-        refuse("token \"{}\" is in the vocabulary twice", text);
+        refuse("tokens \"{}\" and \"{}\" both have the id {}", file_.encoder.vocabulary.text_of(id), text, id);
+      case Vocabulary::Added::text_taken: refuse("token \"{}\" is in the vocabulary twice", text);
     }
   }
 }
@@ -183,8 +191,8 @@ FileReader::WrittenMerge FileReader::written_merge(const element& value, std::ui
       refuse("merge {} (\"{}\") is not two tokens with a space between them", rank, left);
     right = left.substr(space + 1);
     left = left.substr(0, space);
-  } else if (value.get(pair) != simdjson::SUCCESS || pair.size() != 2 ||
-             pair.at(0).get(left) != simdjson::SUCCESS || pair.at(1).get(right) != simdjson::SUCCESS) {
+  } else if (value.get(pair) != simdjson::SUCCESS || pair.size() != 2 || pair.at(0).get(left) != simdjson::SUCCESS ||
+             pair.at(1).get(right) != simdjson::SUCCESS) {
     refuse("merge {} is neither a string nor a pair of strings", rank);
   }
   return {left, right, std::string(left).append(right)};
@@ -237,8 +245,7 @@ void FileReader::read_normalizer(const object& normalizer) {
   if (type == "Sequence") {
     for (const element& step : get<array>(normalizer, "normalizers", "normalizer")) {
       const object inner = as_object(step, "a normalizer of the sequence");
-      if (type_of(inner, "normalizer") == "Sequence")
-        refuse("normalizer sequences inside sequences are not supported");
+      if (type_of(inner, "normalizer") == "Sequence") refuse("normalizer sequences inside sequences are not supported");
       read_normalizer(inner);
     }
   } else if (type == "NFC") {
@@ -259,12 +266,10 @@ void FileReader::read_pre_tokenizer(const object& pre_tokenizer) {
     const std::string_view expected = index == 0 ? "Split" : "ByteLevel";
     const std::string_view found = type_of(step, "pre_tokenizer");
     if (index > 1 || found != expected)
-      refuse("pre_tokenizer {} of the sequence is \"{}\"; only Split, then ByteLevel is supported", index,
-             found);
+      refuse("pre_tokenizer {} of the sequence is \"{}\"; only Split, then ByteLevel is supported", index, found);
     if (index++ == 0) {
       read_split(step);
-    } else if (flag(step, "add_prefix_space", true, "ByteLevel") ||
-               flag(step, "use_regex", true, "ByteLevel")) {
+    } else if (flag(step, "add_prefix_space", true, "ByteLevel") || flag(step, "use_regex", true, "ByteLevel")) {
       refuse("pre_tokenizer ByteLevel is only supported without add_prefix_space and use_regex");
     }
   }
@@ -273,14 +278,12 @@ void FileReader::read_pre_tokenizer(const object& pre_tokenizer) {
 
 void FileReader::read_split(const object& split) {
   const object pattern = get<object>(split, "pattern", "pre_tokenizer Split");
-  const std::string_view regex =
-      get<std::string_view>(pattern, "Regex", "the pattern of pre_tokenizer Split");
+  const std::string_view regex = get<std::string_view>(pattern, "Regex", "the pattern of pre_tokenizer Split");
   const auto known = word_pattern_of(regex);
   if (!known) refuse("the pre_tokenizer has the unknown pattern {}", regex);
   file_.pattern = *known;
   const std::string_view behavior = get<std::string_view>(split, "behavior", "pre_tokenizer Split");
-  if (behavior != "Isolated")
-    refuse("pre_tokenizer Split has the behavior \"{}\"; Isolated is expected", behavior);
+  if (behavior != "Isolated") refuse("pre_tokenizer Split has the behavior \"{}\"; Isolated is expected", behavior);
   if (flag(split, "invert", false, "pre_tokenizer Split"))
     refuse("pre_tokenizer Split with \"invert\" is not supported");
 }
@@ -310,8 +313,8 @@ std::optional<std::string> eos_token(std::string_view config_json, std::string_v
 
 }  // namespace
 
-TokenizerFile read_tokenizer_file(std::string_view tokenizer_json, std::string_view config_json,
-                                  std::string_view what, std::string_view config_what) {
+TokenizerFile read_tokenizer_file(std::string_view tokenizer_json, std::string_view config_json, std::string_view what,
+                                  std::string_view config_what) {
   TokenizerFile file = FileReader(what).read(tokenizer_json);
   if (!config_json.empty())
     if (const auto eos = eos_token(config_json, config_what)) file.eos = file.encoder.vocabulary.find(*eos);

@@ -348,7 +348,7 @@ TEST(ReplyParser, DoesNotDependOnCutsAtRandomInRandomReplies) {
                                                "{\"a\":1}",
                                                "null"};
   std::mt19937 random(7);
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 10000; ++round) {
     std::string text;
     for (auto i = random() % 24; i > 0; --i) text += parts[random() % parts.size()];
     const ReplyFormat format = with_tools(random() % 2 == 0);

@@ -121,6 +121,12 @@ TEST(TokenizerFile, RefusesMergesOfUnknownTokensAndOfAWrongShape) {
                    {"merge 3", "twice"}));
 }
 
+TEST(TokenizerFile, QuotesNoMoreThanAFewLines) {
+  const std::string error = error_after([](Json& file) { file["model"]["merges"][3] = std::string(100000, 'x'); });
+  EXPECT_TRUE(says(error, {"merge 3", "xxx..."}));
+  EXPECT_LT(error.size(), 1100u);
+}
+
 TEST(TokenizerFile, RefusesAVocabularyWithoutATokenForAByte) {
   EXPECT_TRUE(says(error_after([](Json& file) {
                      file["model"]["vocab"].erase("!");
