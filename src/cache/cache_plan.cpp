@@ -15,8 +15,9 @@ namespace {
 constexpr std::int64_t most_blocks = std::numeric_limits<std::int32_t>::max();
 
 std::string size_text(std::uint64_t bytes) {
-  const double mebibytes = static_cast<double>(bytes) / 1048576.0;
-  return mebibytes < 1024.0 ? fmt::format("{:.1f} MiB", mebibytes) : fmt::format("{:.1f} GiB", mebibytes / 1024.0);
+  const auto number = static_cast<double>(bytes);
+  if (bytes < (1u << 20)) return fmt::format("{:.1f} KiB", number / 0x1p10);
+  return bytes < (1u << 30) ? fmt::format("{:.1f} MiB", number / 0x1p20) : fmt::format("{:.1f} GiB", number / 0x1p30);
 }
 
 /// How many pieces of some size a number of bytes holds; pieces without bytes cost nothing.
@@ -41,21 +42,20 @@ std::int64_t longest_beside(const CachePlan& plan, std::int64_t slots, std::int6
   return std::min(max_context, pieces(plan.available - state, plan.bytes_per_block) * kv_block_size);
 }
 
-/// Slots for the sequences asked for, or as many as leave room for one of the length asked for.
-std::int64_t choose_slots(const CachePlan& plan, const CacheLimits& limits, std::uint64_t one_sequence_kv) {
-  const std::int64_t fitting = pieces(plan.available - one_sequence_kv, plan.bytes_per_slot);
-  if (limits.max_num_seqs > 0) {
-    if (limits.max_num_seqs > fitting) {
-      fail<DeviceError>(
-          "max_num_seqs is {}, but the state of that many sequences ({} each) does not fit in the {} that "
-          "caches may take{}; at most {} fit: lower max_num_seqs",
-          limits.max_num_seqs, size_text(plan.bytes_per_slot), size_text(plan.available),
-          one_sequence_kv == 0 ? "" : fmt::format(" beside a context of {} tokens", limits.max_model_len), fitting);
-    }
-    return limits.max_num_seqs;
+/// Slots for the sequences asked for, or a sensible number, beside the blocks of one sequence of `tokens` tokens.
+std::int64_t choose_slots(const CachePlan& plan, const CacheLimits& limits, std::int64_t tokens) {
+  const std::uint64_t kv = times(kv_blocks_for(tokens), plan.bytes_per_block);
+  const std::int64_t fitting = pieces(plan.available - kv, plan.bytes_per_slot);
+  if (limits.max_num_seqs > fitting) {
+    fail<DeviceError>(
+        "max_num_seqs is {}, but the state of that many sequences ({} each) does not fit in the {} that caches may "
+        "take "
+        "beside a context of {} tokens; at most {} fit: lower max_num_seqs",
+        limits.max_num_seqs, size_text(plan.bytes_per_slot), size_text(plan.available), tokens, fitting);
   }
-  return std::min(
-      {limits.most_num_seqs, fitting, std::max<std::int64_t>(1, pieces(plan.available / 4, plan.bytes_per_slot))});
+  if (limits.max_num_seqs > 0) return limits.max_num_seqs;
+  const std::int64_t quarter = std::max<std::int64_t>(1, pieces(plan.available / 4, plan.bytes_per_slot));
+  return std::min({limits.most_num_seqs, fitting, quarter});
 }
 }  // namespace
 
@@ -77,7 +77,7 @@ CachePlan plan_caches(const CacheNeeds& needs, DType kv_dtype, std::uint64_t ava
                       longest > 0 ? fmt::format("at most {} tokens fit: lower max_model_len", longest)
                                   : std::string("not even one block fits: free memory, or use a smaller model"));
   }
-  plan.slots = choose_slots(plan, limits, times(kv_blocks_for(shortest), plan.bytes_per_block));
+  plan.slots = choose_slots(plan, limits, shortest);
   plan.max_model_len =
       limits.max_model_len > 0 ? limits.max_model_len : longest_beside(plan, plan.slots, limits.max_context);
   const std::int64_t fitting = pieces(available - times(plan.slots, plan.bytes_per_slot), plan.bytes_per_block);

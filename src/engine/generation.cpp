@@ -32,9 +32,9 @@ void Generation::start(Clock::time_point now) {
   if (timings_.queued.count() == 0) timings_.queued = now - submitted_;
 }
 
-TokenEvent Generation::advance(std::span<float> logits) {
+TokenEvent Generation::advance(std::span<float> logits, SamplerScratch& scratch) {
   try {
-    Sampled sampled = sampler_.sample(logits, request_.filter.get());
+    Sampled sampled = sampler_.sample(logits, request_.filter.get(), scratch);
     if (!sampled.error.empty()) return end(FinishReason::error, std::move(sampled.error));
     tokens_.push_back(sampled.token);
     const FinishReason reason = reason_after(sampled.token);

@@ -36,7 +36,7 @@ class Generation {
   /// Its first step begins.
   void start(Clock::time_point now);
   /// The next token after a row of logits, which is overwritten; a failure within ends the request.
-  TokenEvent advance(std::span<float> logits);
+  TokenEvent advance(std::span<float> logits, SamplerScratch& scratch);
   /// The event of an end without a token.
   TokenEvent end(FinishReason reason, std::string error = {});
   /// Calls the request's callback. False when that threw.

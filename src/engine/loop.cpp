@@ -216,7 +216,8 @@ void Engine::Loop::sample(const StepPlan& step, const Tensor& logits) {
     }
     const GenerationPtr& generation = scored[static_cast<std::size_t>(row)];
     const auto begin = static_cast<std::size_t>(row % rows_per_copy * columns);
-    TokenEvent event = generation->advance(std::span(logits_).subspan(begin, static_cast<std::size_t>(columns)));
+    TokenEvent event =
+        generation->advance(std::span(logits_).subspan(begin, static_cast<std::size_t>(columns)), scratch_);
     const bool finished = event.finish_reason != FinishReason::none;
     results_.push_back({generation->id(), finished});
     if (event.token.has_value()) {

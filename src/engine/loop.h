@@ -66,6 +66,7 @@ struct Engine::Loop {
   BatchBuilder builder_;
   std::unordered_map<RequestId, GenerationPtr> generations_;
   std::vector<float> logits_;  // rows on the host
+  SamplerScratch scratch_;
   std::vector<StepResult> results_;
   std::vector<Delivery> outbox_;
   EngineStats counters_;

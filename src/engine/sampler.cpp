@@ -32,7 +32,7 @@ Sampler::Sampler(const SamplingParams& params, std::span<const TokenId> prompt, 
   prompt_.erase(std::unique(prompt_.begin(), prompt_.end()), prompt_.end());
 }
 
-Sampled Sampler::sample(std::span<float> row, TokenFilter* filter) {
+Sampled Sampler::sample(std::span<float> row, TokenFilter* filter, SamplerScratch& scratch) {
   CHECK(row.size() >= vocabulary_, "{} columns for {} ids", row.size(), vocabulary_);
   const std::span<float> logits = row.first(vocabulary_);
   RowSummary summary = summarize(logits);
@@ -41,19 +41,19 @@ Sampled Sampler::sample(std::span<float> row, TokenFilter* filter) {
   }
   const bool logprobs = params_.top_logprobs >= 0;
   const float largest = summary.largest;
-  if (logprobs) raw_.assign(logits.begin(), logits.end());
+  if (logprobs) scratch.raw.assign(logits.begin(), logits.end());
   if (adjust(logits, filter)) summary = summarize(logits);
   if (!summary.valid) return no_token("logit_bias and penalties drive the logits out of the range of numbers");
   if (summary.largest == -infinity) {
     return no_token("no token is left to choose from: the grammar, min_tokens or logit_bias forbid all of them");
   }
   Sampled sampled;
-  sampled.token = params_.temperature == 0.0f ? summary.token : draw(logits, summary.largest);
+  sampled.token = params_.temperature == 0.0f ? summary.token : draw(logits, summary.largest, scratch);
   if (logprobs) {
-    const auto log_sum = static_cast<float>(std::log(sum_of_weights(raw_, largest, 1.0f)));
-    sampled.logprob = raw_[static_cast<std::size_t>(sampled.token)] - largest - log_sum;
-    select_best(raw_, static_cast<std::size_t>(params_.top_logprobs), candidates_);
-    for (const Candidate& best : candidates_) {
+    const auto log_sum = static_cast<float>(std::log(sum_of_weights(scratch.raw, largest, 1.0f)));
+    sampled.logprob = scratch.raw[static_cast<std::size_t>(sampled.token)] - largest - log_sum;
+    select_best(scratch.raw, static_cast<std::size_t>(params_.top_logprobs), scratch.candidates);
+    for (const Candidate& best : scratch.candidates) {
       sampled.top_logprobs.push_back({best.token, best.logit - largest - log_sum});
     }
   }
@@ -97,57 +97,58 @@ void Sampler::penalize(std::span<float> logits) const {
   }
 }
 
-TokenId Sampler::draw(std::span<const float> logits, float largest) {
-  collect(logits, largest);
+TokenId Sampler::draw(std::span<const float> logits, float largest, SamplerScratch& scratch) const {
+  std::vector<double>& cumulative = scratch.cumulative;
+  collect(logits, largest, scratch.candidates);
   double sum = 0.0;
-  cumulative_.clear();
-  for (const Candidate& candidate : candidates_) {
+  cumulative.clear();
+  for (const Candidate& candidate : scratch.candidates) {
     sum += relative_weight(candidate.logit, largest, params_.temperature);
-    cumulative_.push_back(sum);
+    cumulative.push_back(sum);
   }
   const double point = random_unit(seed_, chosen_) * sum;
-  const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end() - 1, point);
-  return candidates_[static_cast<std::size_t>(found - cumulative_.begin())].token;
+  const auto found = std::upper_bound(cumulative.begin(), cumulative.end() - 1, point);
+  return scratch.candidates[static_cast<std::size_t>(found - cumulative.begin())].token;
 }
 
 /// The tokens that top-k, top-p and min-p leave.
-void Sampler::collect(std::span<const float> logits, float largest) {
+void Sampler::collect(std::span<const float> logits, float largest, std::vector<Candidate>& candidates) const {
   if (params_.top_p < 1.0f) {
-    collect_nucleus(logits, largest);
+    collect_nucleus(logits, largest, candidates);
   } else if (params_.top_k > 0) {
-    select_best(logits, static_cast<std::size_t>(params_.top_k), candidates_);
+    select_best(logits, static_cast<std::size_t>(params_.top_k), candidates);
   } else {
-    candidates_.clear();
+    candidates.clear();
     const float negligible = negligible_logit(largest, params_.temperature);
     for (std::size_t i = 0; i < logits.size(); ++i) {
-      if (logits[i] >= negligible) candidates_.push_back({logits[i], static_cast<TokenId>(i)});
+      if (logits[i] >= negligible) candidates.push_back({logits[i], static_cast<TokenId>(i)});
     }
   }
   if (params_.min_p == 0.0f) return;
-  std::erase_if(candidates_, [&](const Candidate& candidate) {
+  std::erase_if(candidates, [&](const Candidate& candidate) {
     return relative_weight(candidate.logit, largest, params_.temperature) < static_cast<double>(params_.min_p);
   });
 }
 
 /// The fewest best tokens that together have top_p of what top-k leaves.
-void Sampler::collect_nucleus(std::span<const float> logits, float largest) {
+void Sampler::collect_nucleus(std::span<const float> logits, float largest, std::vector<Candidate>& candidates) const {
   constexpr std::size_t first_guess = 64;
   const bool all = params_.top_k == 0;
   double total = all ? sum_of_weights(logits, largest, params_.temperature) : 0.0;
   for (std::size_t count = all ? first_guess : static_cast<std::size_t>(params_.top_k);; count *= 8) {
-    select_best(logits, count, candidates_);
+    select_best(logits, count, candidates);
     if (!all) {
-      for (const Candidate& candidate : candidates_)
+      for (const Candidate& candidate : candidates)
         total += relative_weight(candidate.logit, largest, params_.temperature);
     }
     double sum = 0.0;
     std::size_t kept = 0;
-    while (kept < candidates_.size() && sum < static_cast<double>(params_.top_p) * total) {
-      sum += relative_weight(candidates_[kept++].logit, largest, params_.temperature);
+    while (kept < candidates.size() && sum < static_cast<double>(params_.top_p) * total) {
+      sum += relative_weight(candidates[kept++].logit, largest, params_.temperature);
     }
     const bool enough = sum >= static_cast<double>(params_.top_p) * total;
-    if (!enough && all && candidates_.size() == count && count < logits.size()) continue;
-    candidates_.resize(kept);
+    if (!enough && all && candidates.size() == count && count < logits.size()) continue;
+    candidates.resize(kept);
     return;
   }
 }

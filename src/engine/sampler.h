@@ -19,6 +19,13 @@ struct Sampled {
   std::string error;  // empty: there is a token
 };
 
+/// Memory that all samplers of a thread share; nothing in it outlives a call.
+struct SamplerScratch {
+  std::vector<Candidate> candidates;
+  std::vector<double> cumulative;
+  std::vector<float> raw;  // copy of the row, when log-probabilities are wanted
+};
+
 /// Chooses the tokens of one request, in the order of operations that SamplingParams documents. What it draws depends
 /// on the seed and on how many tokens it chose before, on nothing else: not on the other requests of a step.
 class Sampler {
@@ -30,14 +37,14 @@ class Sampler {
   /// The next token after a row of logits [columns], which is overwritten. Log-probabilities are those of the row as it
   /// comes, over the ids of the vocabulary. Penalties (Keskar et al., arXiv 1909.05858, for repetition) count
   /// what this sampler chose, and for repetition the prompt.
-  Sampled sample(std::span<float> logits, TokenFilter* filter);
+  Sampled sample(std::span<float> logits, TokenFilter* filter, SamplerScratch& scratch);
 
  private:
   bool adjust(std::span<float> logits, TokenFilter* filter) const;
   void penalize(std::span<float> logits) const;
-  TokenId draw(std::span<const float> logits, float largest);
-  void collect(std::span<const float> logits, float largest);
-  void collect_nucleus(std::span<const float> logits, float largest);
+  TokenId draw(std::span<const float> logits, float largest, SamplerScratch& scratch) const;
+  void collect(std::span<const float> logits, float largest, std::vector<Candidate>& candidates) const;
+  void collect_nucleus(std::span<const float> logits, float largest, std::vector<Candidate>& candidates) const;
 
   SamplingParams params_;
   std::vector<TokenId> prompt_;  // distinct ids, when penalties ask for them
@@ -45,9 +52,6 @@ class Sampler {
   std::size_t vocabulary_;
   std::uint64_t seed_, chosen_ = 0;
   std::unordered_map<TokenId, int> counts_;  // of tokens chosen
-  std::vector<Candidate> candidates_;        // of the row at hand
-  std::vector<double> cumulative_;
-  std::vector<float> raw_;  // copy of the row, when log-probabilities are wanted
 };
 
 }  // namespace sluice

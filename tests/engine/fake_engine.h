@@ -57,10 +57,11 @@ inline std::vector<TokenId> random_prompt(std::mt19937& random, std::size_t leng
 inline std::vector<TokenId> expected_tokens(const std::vector<TokenId>& prompt, const SamplingParams& params,
                                             std::size_t count) {
   Sampler sampler(params, prompt, {}, fake_poison_token, params.seed.value_or(0));
+  SamplerScratch scratch;
   std::vector<TokenId> history = prompt;
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<float> logits = fake_logits(history);
-    history.push_back(sampler.sample(logits, nullptr).token);
+    history.push_back(sampler.sample(logits, nullptr, scratch).token);
   }
   return {history.begin() + static_cast<std::ptrdiff_t>(prompt.size()), history.end()};
 }

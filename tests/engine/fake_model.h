@@ -2,9 +2,11 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <span>
 #include <vector>
 
+#include "cache/kv_pool.h"
 #include "engine/request.h"
 #include "models/model.h"
 
@@ -91,7 +93,7 @@ class FakeModel : public Model {
   ForwardResult draft(Ops&, const BatchView&, const Tensor&, const LayerCaches&) override { return {}; }
 
   ForwardResult forward(Ops& ops, const BatchView& batch, const LayerCaches& caches, const LayerObserver&) override {
-    rows_seen = batch.rows();
+    seen_ = caches;
     std::vector<std::uint64_t> hashes(static_cast<std::size_t>(batch.rows()));
     for (std::int64_t s = 0; s < batch.sequences(); ++s) run_sequence(s, batch, caches, hashes);
     ForwardResult result;
@@ -106,17 +108,21 @@ class FakeModel : public Model {
     return result;
   }
 
-  std::int64_t rows_seen = 0;
+  /// The caches of the last step, and what was written in all steps; to be read only while the engine is idle.
+  const LayerCaches& caches_seen() const { return seen_; }
+  const std::set<std::int32_t>& blocks_written() const { return blocks_written_; }
+  const std::set<std::int32_t>& slots_written() const { return slots_written_; }
 
  private:
   /// The second layer of each kind must hold the same as the first, so that views of the wrong layer show.
-  static void run_sequence(std::int64_t s, const BatchView& batch, const LayerCaches& caches,
-                           std::vector<std::uint64_t>& hashes) {
+  void run_sequence(std::int64_t s, const BatchView& batch, const LayerCaches& caches,
+                    std::vector<std::uint64_t>& hashes) {
     const std::int32_t* table = batch.block_table.row<std::int32_t>(s);
     const std::int32_t slot = batch.state_slots.as<std::int32_t>()[s];
     const std::int32_t context = batch.context_lengths.as<std::int32_t>()[s];
     const std::int32_t begin = batch.sequence_starts.as<std::int32_t>()[s];
     const std::int32_t end = batch.sequence_starts.as<std::int32_t>()[s + 1];
+    slots_written_.insert(slot);
     for (std::size_t layer = 0; layer < 2; ++layer) {
       float* recurrent = caches.state.at(layer).recurrent.row<float>(slot);
       float* conv = caches.state.at(layer).conv.row<float>(slot);
@@ -127,6 +133,7 @@ class FakeModel : public Model {
         const std::int32_t position = batch.positions.row<std::int32_t>(1)[row];
         cell(caches.kv.at(layer).keys, table, position) = std::bit_cast<float>(token);
         cell(caches.kv.at(layer).values, table, position) = std::bit_cast<float>(token + 1);
+        blocks_written_.insert(table[position / kv_block_size]);
         state.add(static_cast<std::uint64_t>(token));
         conv[0] = conv[1], conv[1] = conv[2], conv[2] = std::bit_cast<float>(token);
         std::uint64_t pages = 1, last = 0;
@@ -149,6 +156,8 @@ class FakeModel : public Model {
   }
 
   ModelInfo info_;
+  LayerCaches seen_;
+  std::set<std::int32_t> blocks_written_, slots_written_;
 };
 
 }  // namespace sluice
