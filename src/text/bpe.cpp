@@ -40,6 +40,10 @@ const ByteAlphabet& byte_alphabet() {
 std::size_t hash_of(std::string_view text) { return std::hash<std::string_view>{}(text); }
 std::uint32_t upper_half(std::size_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
 
+std::uint64_t pair_of(TokenId left, TokenId right) {
+  return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
+}
+
 std::size_t slots_for(std::size_t entries) { return std::bit_ceil(std::max<std::size_t>(16, entries * 2)); }
 
 }  // namespace
@@ -88,6 +92,10 @@ Vocabulary::Added Vocabulary::add(std::string_view text, std::string_view bytes,
   slot = {upper_half(hash), id};
   ++used_slots_;
   return Added::yes;
+}
+
+void Vocabulary::prefetch(std::string_view text) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[hash_of(text) & (slots_.size() - 1)]);
 }
 
 std::optional<TokenId> Vocabulary::find(std::string_view text) const {
@@ -142,9 +150,13 @@ void MergeTable::reserve(std::size_t merges) {
   if (slots_for(merges) > slots_.size()) grow(slots_for(merges));
 }
 
+void MergeTable::prefetch(TokenId left, TokenId right) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[home_of(pair_of(left, right))]);
+}
+
 bool MergeTable::add(TokenId left, TokenId right, Merge merge) {
   if ((used_slots_ + 1) * 2 > slots_.size()) grow(slots_for(used_slots_ + 1));
-  const std::uint64_t pair = static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
+  const std::uint64_t pair = pair_of(left, right);
   Slot& slot = slots_[slot_of(pair)];
   if (slot.pair == pair) return false;
   slot = {pair, merge};
@@ -154,14 +166,18 @@ bool MergeTable::add(TokenId left, TokenId right, Merge merge) {
 
 MergeTable::Merge MergeTable::find(TokenId left, TokenId right) const {
   if (slots_.empty()) return {};
-  const std::uint64_t pair = static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right);
+  const std::uint64_t pair = pair_of(left, right);
   return slots_[slot_of(pair)].merge;
+}
+
+std::size_t MergeTable::home_of(std::uint64_t pair) const {
+  const std::uint64_t hash = (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u;
+  return (hash ^ hash >> 32) & (slots_.size() - 1);
 }
 
 /// The slot that holds the pair, or the free one (with no merge) where it would go.
 std::size_t MergeTable::slot_of(std::uint64_t pair) const {
-  const std::uint64_t hash = (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u;
-  std::size_t slot = (hash ^ hash >> 32) & (slots_.size() - 1);
+  std::size_t slot = home_of(pair);
   while (slots_[slot].pair != pair && slots_[slot].pair != free_slot) slot = (slot + 1) & (slots_.size() - 1);
   return slot;
 }

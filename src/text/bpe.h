@@ -22,6 +22,8 @@ class Vocabulary {
   void reserve(std::size_t tokens);
   /// id in [0, token_id_limit). bytes: what the token stands for.
   Added add(std::string_view text, std::string_view bytes, TokenId id);
+  /// Fetches the memory that add() of a text will need, some texts ahead.
+  void prefetch(std::string_view text) const;
   std::optional<TokenId> find(std::string_view text) const;
   /// ids[i] becomes the id of texts[i], or -1. Quicker than one by one: the lookups wait for memory together.
   void find_all(std::span<const std::string_view> texts, std::span<TokenId> ids) const;
@@ -60,6 +62,8 @@ class MergeTable {
   };
 
   void reserve(std::size_t merges);
+  /// Fetches the memory that add() of a pair will need, some pairs ahead.
+  void prefetch(TokenId left, TokenId right) const;
   /// False if the pair is there already.
   bool add(TokenId left, TokenId right, Merge merge);
   Merge find(TokenId left, TokenId right) const;
@@ -70,6 +74,7 @@ class MergeTable {
     Merge merge;
   };
   static constexpr std::uint64_t free_slot = UINT64_MAX;
+  std::size_t home_of(std::uint64_t pair) const;
   std::size_t slot_of(std::uint64_t pair) const;
   void grow(std::size_t slots);
 

@@ -19,8 +19,8 @@ using simdjson::dom::object;
 /// Longest text of a token; bounds the time that looking for added tokens takes.
 constexpr std::size_t token_length_limit = 4096;
 
-/// Merges that are looked up together.
-constexpr std::size_t merge_block = 64;
+/// Merges that are looked up together, and how far ahead of the tokens their memory is fetched.
+constexpr std::size_t merge_block = 64, prefetch_distance = 16;
 
 /// A message that quotes a file may be as long as the file.
 constexpr std::size_t message_limit = 1000;
@@ -143,7 +143,13 @@ void FileReader::read_model(const object& model) {
 
 void FileReader::read_vocabulary(const object& vocabulary) {
   file_.encoder.vocabulary.reserve(vocabulary.size());
+  auto ahead = vocabulary.begin();
+  for (std::size_t i = 0; i < prefetch_distance && ahead != vocabulary.end(); ++i) ++ahead;
   for (const auto& [text, value] : vocabulary) {
+    if (ahead != vocabulary.end()) {
+      file_.encoder.vocabulary.prefetch(ahead.key());
+      ++ahead;
+    }
     const TokenId id = token_id(value, text);
     if (text.size() > token_length_limit)
       refuse("the token with id {} is longer than {} bytes", id, token_length_limit);
@@ -203,6 +209,7 @@ void FileReader::add_merges(const std::vector<WrittenMerge>& block, std::uint32_
   for (const WrittenMerge& merge : block) texts.insert(texts.end(), {merge.left, merge.right, merge.merged});
   std::vector<TokenId> ids(texts.size());
   file_.encoder.vocabulary.find_all(texts, ids);
+  for (std::size_t i = 0; i < ids.size(); i += 3) file_.encoder.merges.prefetch(ids[i], ids[i + 1]);
   for (std::uint32_t i = 0; i < block.size(); ++i) {
     const std::uint32_t rank = first_rank + i;
     for (std::size_t part = 3 * i; part < 3 * i + 3; ++part)
