@@ -48,6 +48,13 @@ TEST(StopStrings, SeeTextBothWithAndWithoutSpecialTokens) {
   EXPECT_EQ(stops_after(ids, {"ab"}), 3);
 }
 
+TEST(StopMatcher, FindsOccurrencesThatOverlap) {
+  StopMatcher matcher({"aba"});
+  std::vector<std::size_t> found;
+  for (char byte : std::string_view("ababa")) found.push_back(matcher.add(byte));
+  EXPECT_EQ(found, (std::vector<std::size_t>{0, 0, 3, 0, 3}));
+}
+
 TEST(StopStrings, RefuseAnEmptyString) {
   EXPECT_THROW(make_stop_strings(tokenizer(), {"a", ""}), RequestError);
   EXPECT_THROW(StopCutter({""}), RequestError);
