@@ -1,0 +1,34 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "apps/bench_limits.h"
+#include "base/json.h"
+
+namespace sluice {
+
+/// One measurement.
+struct BenchRecord {
+  std::string name;  // "decode.qwen3.5-9b.bf16.b1.c1024"
+  double value = 0;
+  std::string unit;
+  double limit = 0, share = 0;
+};
+
+/// What all records of a run have in common.
+struct BenchRun {
+  MachineRates rates;
+  std::string product_type;  // "bf16" or "f32"
+  std::string command;
+};
+
+/// The list of records that --json prints.
+Json bench_json(const std::vector<BenchRecord>& records, const BenchRun& run);
+std::string bench_table(const std::vector<BenchRecord>& records, const BenchRun& run, bool markdown);
+
+/// Most memory that this process held at once, in bytes.
+double peak_resident_bytes();
+/// The processor's own name.
+std::string processor_name();
+
+}  // namespace sluice

@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <map>
+
+#include "apps/command_options.h"
+#include "apps/commands.h"
+#include "apps/model_files.h"
+#include "apps/model_sizes.h"
+#include "apps/output.h"
+#include "apps/session.h"
+#include "base/error.h"
+#include "cache/cache_plan.h"
+#include "models/model.h"
+#include "weights/format.h"
+#include "weights/safetensors.h"
+
+namespace sluice {
+
+namespace {
+
+/// Tensors that differ only in the numbers of their layers and experts.
+struct TensorGroup {
+  std::string name, format, dtype, shape;
+  std::uint64_t count = 0, bytes = 0;
+};
+
+/// "model.layers.3.mlp" as "model.layers.*.mlp".
+std::string without_numbers(const std::string& name) {
+  std::string pattern;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    const std::string part = name.substr(begin, end - begin);
+    const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+    pattern += (begin == 0 ? "" : ".") + (is_number ? "*" : part);
+    begin = end + 1;
+  }
+  return pattern;
+}
+
+std::string format_of(const Checkpoint& checkpoint, const StoredTensor& tensor) {
+  constexpr std::string_view suffix = ".weight";
+  if (tensor.name.size() > suffix.size() && tensor.name.substr(tensor.name.size() - suffix.size()) == suffix) {
+    const std::string_view base = std::string_view(tensor.name).substr(0, tensor.name.size() - suffix.size());
+    for (const Format* format : formats()) {
+      if (!format->detect(checkpoint, base).empty()) return std::string(format->name);
+    }
+  }
+  return is_plain_float(tensor.dtype) ? "plain" : "unknown";
+}
+
+std::vector<TensorGroup> group_tensors(const Checkpoint& checkpoint) {
+  std::map<std::vector<std::string>, TensorGroup> groups;
+  for (const std::string& name : checkpoint.names()) {
+    const StoredTensor& tensor = *checkpoint.find(name);
+    const std::vector<std::string> key{without_numbers(name), std::string(name_of(tensor.dtype)), tensor.shape_text()};
+    TensorGroup& group = groups[key];
+    if (group.count == 0) group = {key[0], format_of(checkpoint, tensor), key[1], key[2], 0, 0};
+    ++group.count;
+    group.bytes += tensor.byte_size();
+  }
+  std::vector<TensorGroup> list;
+  for (const auto& [key, group] : groups) list.push_back(group);
+  return list;
+}
+
+bool has_draft_head(const Checkpoint& checkpoint, const Qwen3_5Config& config) {
+  const bool stored =
+      checkpoint.find("mtp.fc.weight") != nullptr || checkpoint.find("language_model.mtp.fc.weight") != nullptr;
+  return stored && config.mtp_layers.value_or(1) == 1;
+}
+
+std::vector<std::pair<std::string, Json>> summary_of(const Qwen3_5Config& config, bool draft_head) {
+  const auto full = std::count(config.full_attention.begin(), config.full_attention.end(), true);
+  std::vector<std::pair<std::string, Json>> lines{
+      {"architecture", config.architecture},
+      {"layers", config.layers},
+      {"full_attention_layers", full},
+      {"delta_net_layers", config.layers - full},
+      {"hidden_size", config.hidden_size},
+      {"vocabulary", config.vocab_size},
+      {"attention_heads", config.heads},
+      {"kv_heads", config.kv_heads},
+      {"head_dim", config.head_dim},
+      {"delta_key_heads", config.key_heads},
+      {"delta_value_heads", config.value_heads},
+      {"max_context", config.max_context()},
+      {"tied_head", config.tie_word_embeddings},
+      {"draft_head", draft_head},
+      {"vision", config.vision.has_value()},
+  };
+  if (config.experts > 0) {
+    lines.emplace_back("experts", config.experts);
+    lines.emplace_back("experts_per_token", config.experts_per_token);
+  } else {
+    lines.emplace_back("intermediate_size", config.intermediate_size);
+  }
+  return lines;
+}
+
+/// What the caches would take beside the weights, on this machine now.
+struct MemoryPlan {
+  std::uint64_t weights = 0, free = 0;
+  CachePlan caches;
+  std::string problem;  // why they do not fit; empty: they do
+};
+
+MemoryPlan plan_memory(const Qwen3_5Config& config, const Checkpoint& checkpoint, const Ops& ops,
+                       const EngineFlags& flags) {
+  MemoryPlan plan;
+  plan.weights = checkpoint.total_bytes();
+  plan.free = ops.free_memory();
+  const double share = *flags.memory_utilization;
+  const std::uint64_t left = plan.free > plan.weights ? plan.free - plan.weights : 0;
+  try {
+    plan.caches = plan_caches(cache_needs_of(config, has_draft_head(checkpoint, config)), ops.kv_dtype(),
+                              static_cast<std::uint64_t>(static_cast<double>(left) * share),
+                              {*flags.max_model_len, *flags.max_num_seqs, config.max_context()});
+  } catch (const DeviceError& error) {
+    plan.problem = error.what();
+  }
+  return plan;
+}
+
+std::string gibibytes(std::uint64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / 1048576.0;
+  return mebibytes < 1024.0 ? fmt::format("{:.1f} MiB", mebibytes) : fmt::format("{:.2f} GiB", mebibytes / 1024.0);
+}
+
+Json plan_json(const MemoryPlan& plan) {
+  Json json = {{"weights_bytes", plan.weights}, {"free_bytes", plan.free}, {"fits", plan.problem.empty()}};
+  if (!plan.problem.empty()) {
+    json["problem"] = plan.problem;
+    return json;
+  }
+  const CachePlan& caches = plan.caches;
+  json["max_model_len"] = caches.max_model_len;
+  json["sequences"] = caches.slots;
+  json["state_bytes_per_sequence"] = caches.bytes_per_slot;
+  json["kv_blocks"] = caches.blocks;
+  json["kv_bytes_per_block"] = caches.bytes_per_block;
+  json["cache_bytes"] = caches.bytes();
+  return json;
+}
+
+struct Inspection {
+  std::string directory;
+  std::vector<std::pair<std::string, Json>> summary;
+  std::vector<std::string> unknown_keys;
+  std::vector<TensorGroup> groups;
+  std::vector<std::string> device;
+  MemoryPlan plan;
+};
+
+Json inspection_json(const Inspection& inspection) {
+  Json config = Json::object(), tensors = Json::array();
+  for (const auto& [key, value] : inspection.summary) config[key] = value;
+  for (const TensorGroup& group : inspection.groups) {
+    tensors.push_back({{"name", group.name},
+                       {"count", group.count},
+                       {"format", group.format},
+                       {"dtype", group.dtype},
+                       {"shape", Json::parse(group.shape)},
+                       {"bytes", group.bytes}});
+  }
+  return {{"model", inspection.directory},
+          {"config", config},
+          {"unknown_config_keys", inspection.unknown_keys},
+          {"tensors", tensors},
+          {"device", inspection.device},
+          {"memory", plan_json(inspection.plan)}};
+}
+
+std::string inspection_text(const Inspection& inspection) {
+  std::string text = fmt::format("{}\n\nConfig\n", inspection.directory);
+  for (const auto& [key, value] : inspection.summary) {
+    text += fmt::format("  {:<24}{}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  if (!inspection.unknown_keys.empty())
+    text += fmt::format("  keys unknown here: {}\n", fmt::join(inspection.unknown_keys, ", "));
+  std::size_t name_width = 4, shape_width = 5;
+  std::uint64_t bytes = 0, count = 0;
+  for (const TensorGroup& group : inspection.groups) {
+    name_width = std::max(name_width, group.name.size());
+    shape_width = std::max(shape_width, group.shape.size());
+    bytes += group.bytes;
+    count += group.count;
+  }
+  text += fmt::format("\nTensors: {}, {}\n", count, gibibytes(bytes));
+  for (const TensorGroup& group : inspection.groups) {
+    text += fmt::format("  {:<{}}  {:>5} x {:<{}}  {:<9} {:<8} {:>11}\n", group.name, name_width, group.count,
+                        group.shape, shape_width, group.dtype, group.format, gibibytes(group.bytes));
+  }
+  text += "\nDevice\n";
+  for (const std::string& line : inspection.device) text += fmt::format("  {}\n", line);
+  const MemoryPlan& plan = inspection.plan;
+  text += fmt::format("\nMemory\n  weights {}, free {}\n", gibibytes(plan.weights), gibibytes(plan.free));
+  if (!plan.problem.empty()) return text + fmt::format("  {}\n", plan.problem);
+  for (const std::string& line : plan.caches.describe()) text += fmt::format("  {}\n", line);
+  return text;
+}
+
+}  // namespace
+
+int inspect_command(const CommandInfo& info, const std::vector<std::string>& arguments) {
+  InspectOptions options;
+  if (!read_into(options, info, arguments)) return 0;
+  options.engine.refuse_unsupported();
+  if (options.compare.given()) fail<UsageError>("--compare {}: this build has only the CPU backend", *options.compare);
+  const std::filesystem::path directory = find_model(options.model.name(), read_environment());
+  const Json json = read_config(directory);
+  const Qwen3_5Config config = parse_qwen3_5_config(json);
+  const std::unique_ptr<Checkpoint> checkpoint = open_safetensors(directory);
+  const std::unique_ptr<Ops> ops = make_device(options.engine);
+  const Inspection inspection{directory.string(),        summary_of(config, has_draft_head(*checkpoint, config)),
+                              unknown_config_keys(json), group_tensors(*checkpoint),
+                              ops->describe(),           plan_memory(config, *checkpoint, *ops, options.engine)};
+  write_output(*options.json ? json_text(inspection_json(inspection)) : inspection_text(inspection));
+  return 0;
+}
+
+}  // namespace sluice

@@ -1,0 +1,204 @@
+#include "apps/model_files.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/mmap.h"
+
+namespace sluice {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+fs::path bundled_model() {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const fs::path places[] = {folder / "../models/tiny", folder / "../share/sluice/models/tiny"};
+  for (const fs::path& place : places) {
+    if (is_file(place / "config.json")) return place.lexically_normal();
+  }
+  fail<LoadError>("the bundled tiny model is neither at {} nor at {}; name a model directory",
+                  places[0].lexically_normal().string(), places[1].lexically_normal().string());
+}
+
+bool is_plain_word(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  return !text.empty() && text.front() != '.' && std::all_of(text.begin(), text.end(), allowed);
+}
+
+struct HubName {
+  std::string organization, name, revision;
+  fs::path folder(const fs::path& hub_cache) const { return hub_cache / ("models--" + organization + "--" + name); }
+};
+
+/// ORG/NAME[@revision]; an empty name where the text has another form.
+HubName parse_hub_name(const std::string& text) {
+  const std::size_t at = text.find('@');
+  const std::string path = text.substr(0, at);
+  const std::size_t slash = path.find('/');
+  if (slash == std::string::npos) return {};
+  HubName hub{path.substr(0, slash), path.substr(slash + 1), at == std::string::npos ? "main" : text.substr(at + 1)};
+  if (!is_plain_word(hub.organization) || !is_plain_word(hub.name)) return {};
+  return hub;
+}
+
+std::string trimmed(std::string text) {
+  text.erase(std::find_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == ' '; }),
+             text.end());
+  return text;
+}
+
+fs::path find_in_hub(const HubName& hub, const std::string& name, const fs::path& hub_cache) {
+  const fs::path folder = hub.folder(hub_cache);
+  if (!is_folder(folder)) {
+    fail<LoadError>(
+        "{}: no such directory, and no such model in the cache ({} is missing); download it, or set HF_HUB_CACHE", name,
+        folder.string());
+  }
+  const bool safe = hub.revision.find("..") == std::string::npos && !hub.revision.empty();
+  const fs::path reference = folder / "refs" / hub.revision;
+  std::string commit = hub.revision;
+  if (safe && is_file(reference)) commit = trimmed(read_text_file(reference, 1024));
+  const fs::path snapshot = folder / "snapshots" / commit;
+  if (!safe || !is_plain_word(commit) || !is_folder(snapshot)) {
+    fail<LoadError>("{}: the cache has the model, but not the revision \"{}\" (looked in {} and {})", name,
+                    hub.revision, (folder / "refs").string(), (folder / "snapshots").string());
+  }
+  return snapshot;
+}
+
+/// A JSON list, or the list under `key` of an object.
+Json read_list(const std::string& file, const std::string& key) {
+  Json value = parse_json(read_text_file(file), file);
+  if (value.is_object() && value.contains(key)) value = Json(value[key]);
+  if (!value.is_array())
+    fail<LoadError>("{}: expected a list, or an object with \"{}\"; found {}", file, key, value.type_name());
+  return value;
+}
+
+std::uint64_t bytes_below(const fs::path& directory) {
+  std::uint64_t total = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_regular_file(ignored)) total += entry->file_size(ignored);
+  }
+  return total;
+}
+
+}  // namespace
+
+std::filesystem::path find_model(const std::string& name, const Environment& environment) {
+  if (name.empty()) return bundled_model();
+  if (is_folder(name)) return name;
+  const bool is_gguf = name.size() > 5 && name.substr(name.size() - 5) == ".gguf";
+  if (is_gguf && is_file(name))
+    fail<LoadError>("{}: GGUF files are not supported by this build; use a safetensors checkpoint", name);
+  if (is_file(name)) fail<LoadError>("{}: is a file; MODEL is a directory with config.json and *.safetensors", name);
+  const HubName hub = parse_hub_name(name);
+  if (is_gguf || hub.name.empty() || environment.hub_cache.empty())
+    fail<LoadError>("{}: no such file or directory", name);
+  return find_in_hub(hub, name, environment.hub_cache);
+}
+
+std::vector<CachedModel> cached_models(const std::filesystem::path& hub_cache) {
+  std::vector<CachedModel> models;
+  std::error_code error;
+  for (fs::directory_iterator entry(hub_cache, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string folder = entry->path().filename().string();
+    const std::string_view prefix = "models--";
+    if (folder.substr(0, prefix.size()) != prefix) continue;
+    std::string name = folder.substr(prefix.size());
+    const std::size_t dashes = name.find("--");
+    if (dashes == std::string::npos) continue;
+    name.replace(dashes, 2, "/");
+    std::error_code inner;
+    for (fs::directory_iterator snapshot(entry->path() / "snapshots", inner), last; !inner && snapshot != last;
+         snapshot.increment(inner)) {
+      const std::string commit = snapshot->path().filename().string();
+      if (!is_file(snapshot->path() / "config.json")) continue;
+      const fs::path main = entry->path() / "refs" / "main";
+      const bool is_main = is_file(main) && trimmed(read_text_file(main, 1024)) == commit;
+      models.push_back({name, is_main ? "main" : commit, snapshot->path(), bytes_below(snapshot->path())});
+    }
+  }
+  std::sort(models.begin(), models.end(), [](const CachedModel& a, const CachedModel& b) {
+    return std::tie(a.name, a.revision) < std::tie(b.name, b.revision);
+  });
+  return models;
+}
+
+Json read_config(const std::filesystem::path& directory) {
+  const fs::path path = directory / "config.json";
+  if (!is_file(path))
+    fail<LoadError>("{}: has no config.json; MODEL is a directory with config.json and *.safetensors",
+                    directory.string());
+  Json config = parse_json(read_text_file(path), path.string());
+  if (!config.is_object()) fail<LoadError>("{}: is no JSON object", path.string());
+  return config;
+}
+
+Json read_generation_config(const std::filesystem::path& directory) {
+  const fs::path path = directory / "generation_config.json";
+  if (!is_file(path)) return nullptr;
+  Json config = parse_json(read_text_file(path), path.string());
+  if (!config.is_object()) fail<LoadError>("{}: is no JSON object", path.string());
+  return config;
+}
+
+std::shared_ptr<const Tokenizer> find_tokenizer(const std::filesystem::path& directory) {
+  return is_file(directory / "tokenizer.json") ? Tokenizer::load(directory) : nullptr;
+}
+
+std::shared_ptr<const Tokenizer> require_tokenizer(const std::filesystem::path& directory) {
+  if (auto tokenizer = find_tokenizer(directory)) return tokenizer;
+  fail<LoadError>("{}: has no tokenizer.json, which text needs; logits, generate --ids and inspect work without",
+                  directory.string());
+}
+
+std::shared_ptr<const ChatTemplate> require_chat_template(const std::filesystem::path& directory,
+                                                          const std::string& file) {
+  if (!file.empty()) return ChatTemplate::parse(read_text_file(file, std::size_t{16} << 20), file);
+  if (auto chat_template = ChatTemplate::load(directory)) return chat_template;
+  fail<LoadError>(
+      "{}: has no chat template (chat_template.jinja, or in tokenizer_config.json); name one with --chat-template",
+      directory.string());
+}
+
+std::vector<TokenId> stop_tokens_of(const Json& generation_config) {
+  std::vector<TokenId> tokens;
+  if (!generation_config.is_object()) return tokens;
+  const auto found = generation_config.find("eos_token_id");
+  if (found == generation_config.end() || found->is_null()) return tokens;
+  const Json list = found->is_array() ? *found : Json::array({*found});
+  for (const Json& id : list) {
+    const bool is_id =
+        id.is_number_integer() && id.get<std::int64_t>() >= 0 && id.get<std::int64_t>() < (std::int64_t{1} << 31);
+    if (!is_id)
+      fail<LoadError>("generation_config.json: eos_token_id is {}, expected a token id or a list of them",
+                      found->dump());
+    tokens.push_back(id.get<TokenId>());
+  }
+  return tokens;
+}
+
+Json read_messages(const std::string& file) { return read_list(file, "messages"); }
+
+Json read_tools(const std::string& file) { return file.empty() ? Json(nullptr) : read_list(file, "tools"); }
+
+}  // namespace sluice

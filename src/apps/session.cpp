@@ -1,0 +1,63 @@
+#include "apps/session.h"
+
+#include <algorithm>
+
+#include "apps/model_files.h"
+#include "apps/output.h"
+#include "base/progress.h"
+#include "cpu/backend.h"
+#include "weights/safetensors.h"
+
+namespace sluice {
+
+std::unique_ptr<Ops> make_device(const EngineFlags& flags) {
+  CpuOptions options;
+  options.threads = static_cast<int>(*flags.threads);
+  options.compute = *flags.compute == "f32" ? Compute::f32 : Compute::bf16;
+  return make_cpu_backend(options);
+}
+
+LoadedModel load_weights(const Json& config, std::unique_ptr<Checkpoint> checkpoint, const EngineFlags& flags,
+                         const Environment& environment) {
+  LoadedModel loaded;
+  loaded.checkpoint = std::move(checkpoint);
+  loaded.ops = make_device(flags);
+  ProgressBar bar("loading", !environment.no_color);
+  loaded.model = load_model(config, *loaded.checkpoint, *loaded.ops,
+                            [&bar](std::uint64_t placed, std::uint64_t total) { bar.update(placed, total); });
+  return loaded;
+}
+
+Session open_session(const std::string& model, const EngineFlags& flags, const Environment& environment,
+                     bool needs_text) {
+  Session session;
+  session.directory = find_model(model, environment);
+  const Json config = read_config(session.directory);
+  session.generation_config = read_generation_config(session.directory);
+  session.tokenizer = needs_text ? require_tokenizer(session.directory) : find_tokenizer(session.directory);
+  LoadedModel loaded = load_weights(config, open_safetensors(session.directory), flags, environment);
+
+  session.stop_tokens = stop_tokens_of(session.generation_config);
+  const std::vector<TokenId>& of_config = loaded.model->info().stop_tokens;
+  session.stop_tokens.insert(session.stop_tokens.end(), of_config.begin(), of_config.end());
+  if (session.tokenizer && session.tokenizer->eos()) session.stop_tokens.push_back(*session.tokenizer->eos());
+  std::sort(session.stop_tokens.begin(), session.stop_tokens.end());
+  session.stop_tokens.erase(std::unique(session.stop_tokens.begin(), session.stop_tokens.end()),
+                            session.stop_tokens.end());
+
+  EngineOptions options;
+  options.max_model_len = *flags.max_model_len;
+  options.max_num_seqs = std::max(1, static_cast<int>(*flags.max_num_seqs));  // these commands run one reply at a time
+  options.max_batched_tokens = *flags.max_num_batched_tokens;
+  options.memory_utilization = *flags.memory_utilization;
+  options.vocabulary_size = session.tokenizer ? session.tokenizer->size() : 0;
+  options.stop_tokens = session.stop_tokens;
+  session.checkpoint = std::move(loaded.checkpoint);
+  session.engine = std::make_unique<Engine>(std::move(loaded.ops), std::move(loaded.model), options);
+  if (*flags.verbose) {
+    for (const std::string& line : session.engine->describe()) write_error(line + "\n");
+  }
+  return session;
+}
+
+}  // namespace sluice

@@ -1,0 +1,45 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "apps/command_options.h"
+#include "apps/options.h"
+#include "base/json.h"
+#include "engine/engine.h"
+#include "models/model.h"
+#include "ops/ops.h"
+#include "text/tokenizer.h"
+#include "weights/checkpoint.h"
+
+namespace sluice {
+
+/// A model with its weights on a device. The checkpoint stays open as long as the model lives.
+struct LoadedModel {
+  std::unique_ptr<Checkpoint> checkpoint;
+  std::unique_ptr<Ops> ops;
+  std::unique_ptr<Model> model;
+};
+
+/// The device that the flags ask for; they must have passed refuse_unsupported().
+std::unique_ptr<Ops> make_device(const EngineFlags& flags);
+
+/// Loads the weights, with a progress bar on a terminal.
+LoadedModel load_weights(const Json& config, std::unique_ptr<Checkpoint> checkpoint, const EngineFlags& flags,
+                         const Environment& environment);
+
+/// All that a command needs to generate from a model directory.
+struct Session {
+  std::filesystem::path directory;
+  Json generation_config;                      // null: there is none
+  std::shared_ptr<const Tokenizer> tokenizer;  // null: there is none
+  std::vector<TokenId> stop_tokens;            // the union over generation_config, config and tokenizer
+  std::unique_ptr<Checkpoint> checkpoint;
+  std::unique_ptr<Engine> engine;
+};
+
+/// With `needs_text`, throws LoadError before loading anything for a model without tokenizer.
+Session open_session(const std::string& model, const EngineFlags& flags, const Environment& environment,
+                     bool needs_text);
+
+}  // namespace sluice
