@@ -74,7 +74,8 @@ TEST(ToolSchemas, PreferListedValues) {
 TEST(ToolSchemas, FollowLocalReferences) {
   const char* definitions =
       R"({"Count": {"type": "integer"}, "Alias": {"$ref": "#/$defs/Count"}, "Loop": {"$ref": "#/$defs/Loop"},
-      "Both": {"anyOf": [{"$ref": "#/$defs/Both"}, {"$ref": "#/$defs/Both"}, {"type": "integer"}]}})";
+      "Both": {"anyOf": [{"$ref": "#/$defs/Both"}, {"$ref": "#/$defs/Both"}, 
+      {"$ref": "#/$defs/Both"}, {"$ref": "#/$defs/Both"}, {"$ref": "#/$defs/Both"}, {"type": "integer"}]}})";
   EXPECT_EQ(typed(R"({"$ref": "#/$defs/Alias"})", "012", definitions), "12");
   EXPECT_EQ(typed(R"({"$ref": "#/$defs/Loop"})", "x", definitions), R"("x")");
   EXPECT_EQ(typed(R"({"$ref": "#/$defs/Both"})", "12", definitions), "12");
