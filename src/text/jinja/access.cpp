@@ -21,7 +21,7 @@ Value missing_item(Budget& budget, const Value& object, const Value& key) {
 }
 
 bool can_hash(const Value& key) {
-  if (key.is_sequence() && key.as_sequence()->is_tuple())
+  if (key.is_sequence() && key.as_sequence()->is_hashable())
     return std::all_of(key.as_sequence()->items.begin(), key.as_sequence()->items.end(), can_hash);
   return !key.is_dict() && !key.is_sequence();
 }

@@ -69,7 +69,8 @@ class PercentFormatter {
         out_ += byte;
       }
     }
-    const bool is_container = values_.is_dict() || values_.is_sequence();
+    // Python asks whether the value has items, and Undefined has a method for them.
+    const bool is_container = values_.is_dict() || values_.is_sequence() || values_.is_undefined();
     if (items_ != nullptr ? used_ < items_->size() : used_ == 0 && !is_container)
       render_error("not all arguments converted during string formatting");
     return std::move(out_);

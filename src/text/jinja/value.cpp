@@ -214,7 +214,7 @@ size_t hash_of(const Value& value) {
       return std::hash<int64_t>()(static_cast<int64_t>(number));
     return std::hash<double>()(number);
   }
-  if (value.is_sequence() && value.as_sequence()->is_tuple()) {
+  if (value.is_sequence() && value.as_sequence()->is_hashable()) {
     size_t hash = 17;
     for (const Value& item : value.as_sequence()->items) hash = combine(hash, hash_of(item));
     return hash;

@@ -114,6 +114,7 @@ struct Sequence {
   int depth = 0;
   uint64_t weight = 0;
   bool is_tuple() const { return type == Type::tuple || type == Type::group; }
+  bool is_hashable() const { return is_tuple() || type == Type::range; }
   bool is_view() const { return type == Type::keys || type == Type::values || type == Type::items; }
 };
 
