@@ -111,8 +111,8 @@ TEST_P(GoldenF32, ContinuesGreedilyWithTheSameTokens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Checkpoints, GoldenF32, testing::Values("dense-ratio3", "moe-ratio2", "dense-packed"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& checkpoint) {
+                           std::string name = checkpoint.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -179,7 +179,7 @@ TEST_P(GoldenBf16, HasAMedianErrorWithinTwiceTheReferencesOnMixtures) {
 INSTANTIATE_TEST_SUITE_P(BestInstructionSet, GoldenBf16, testing::Values(""),
                          [](const auto&) { return "chosen_for_this_machine"; });
 INSTANTIATE_TEST_SUITE_P(InstructionSets, GoldenBf16, testing::Values("plain"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& set) { return set.param; });
 
 }  // namespace
 }  // namespace sluice::test
