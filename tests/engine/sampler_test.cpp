@@ -279,7 +279,9 @@ std::vector<float> random_row(std::mt19937& random, std::size_t columns, float s
 std::vector<Candidate> sorted(const std::vector<float>& row) {
   std::vector<Candidate> all;
   for (std::size_t id = 0; id < row.size(); ++id) all.push_back({row[id], static_cast<TokenId>(id)});
-  std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
+  std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+  });
   return all;
 }
 
