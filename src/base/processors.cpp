@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include <sched.h>
 
@@ -60,21 +61,24 @@ double quota_of(const std::filesystem::path& folder) {
   return std::numeric_limits<double>::infinity();
 }
 
-std::uint64_t headroom(const std::filesystem::path& limit, const std::filesystem::path& usage) {
-  const auto most = number_in(limit), used = number_in(usage);
-  if (!most || !used) return std::numeric_limits<std::uint64_t>::max();
-  return *most > *used ? *most - *used : 0;
-}
-
-std::uint64_t machine_memory(const std::filesystem::path& meminfo) {
-  std::ifstream lines(meminfo);
+/// The number after `key` in a file of lines "key number"; nothing if it is not there.
+std::optional<std::uint64_t> number_of(const std::filesystem::path& path, std::string_view key) {
+  std::ifstream lines(path);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    std::string key;
-    std::uint64_t kibibytes = 0;
-    if (words >> key >> kibibytes && key == "MemAvailable:") return kibibytes * 1024;
+    std::string name;
+    std::uint64_t number = 0;
+    if (words >> name >> number && name == key) return number;
   }
-  return std::numeric_limits<std::uint64_t>::max();
+  return std::nullopt;
+}
+
+/// What a group may still take: its limit less what it uses, of which cached pages of files that nobody needs go first.
+std::uint64_t headroom(const std::filesystem::path& folder, const char* limit, const char* usage, const char* cached) {
+  const auto most = number_in(folder / limit), used = number_in(folder / usage);
+  if (!most || !used) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t needed = *used - std::min(*used, number_of(folder / "memory.stat", cached).value_or(0));
+  return *most - std::min(*most, needed);
 }
 
 }  // namespace
@@ -105,10 +109,11 @@ double processor_quota(const SystemFiles& files) {
 }
 
 std::uint64_t available_memory(const SystemFiles& files) {
-  std::uint64_t bytes = machine_memory(files.proc / "meminfo");
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+  if (const auto kibibytes = number_of(files.proc / "meminfo", "MemAvailable:")) bytes = *kibibytes * 1024;
   for (const auto& folder : control_groups(files, "memory")) {
-    bytes = std::min({bytes, headroom(folder / "memory.max", folder / "memory.current"),
-                      headroom(folder / "memory.limit_in_bytes", folder / "memory.usage_in_bytes")});
+    bytes = std::min({bytes, headroom(folder, "memory.max", "memory.current", "inactive_file"),
+                      headroom(folder, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")});
   }
   return bytes;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cpu/row_fixture.h"
+#include "cpu/simd/instruction_set.h"
 #include "weights/formats/plain.h"
 #include "weights/weight.h"
 
@@ -73,5 +75,12 @@ class WeightSource final : public Checkpoint {
   std::mt19937 random_;
   std::deque<Stored> tensors_;
 };
+
+/// Those of instruction_sets(), and what only matrix products tell apart.
+inline std::vector<std::string> all_instruction_sets() {
+  std::vector<std::string> sets = instruction_sets();
+  if (choose_instruction_set("").avx512_bf16) sets.push_back("avx512-bf16");
+  return sets;
+}
 
 }  // namespace sluice
