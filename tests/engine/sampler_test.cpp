@@ -155,6 +155,14 @@ TEST(Sampler, RepetitionPenaltyDividesPositiveAndMultipliesNegativeLogitsOfPromp
   EXPECT_EQ(sampler.token({0, 0, 0, 0, 0, 0, 0, 1.1f, 2.0f, 0}), 7) << "8 was chosen before";
 }
 
+TEST(Sampler, RepetitionPenaltyCountsAnIdOnceThatIsInPromptAndOutput) {
+  SamplingParams params = with_temperature(0.0f);
+  params.repetition_penalty = 2.0f;
+  Draws sampler(params, {3}, {}, 10);
+  EXPECT_EQ(sampler.token({0, 0, 0, 4.0f, 0, 0, 0, 0, 0, 0}), 3);
+  EXPECT_EQ(sampler.token({0, 0, 0, 4.0f, 0, 1.9f, 0, 0, 0, 0}), 3) << "4 / 2, not 4 / 2 / 2";
+}
+
 TEST(Sampler, PresencePenaltyIsSubtractedOnceForOutput) {
   SamplingParams params = with_temperature(0.0f);
   params.presence_penalty = 0.5f;

@@ -232,6 +232,14 @@ TEST(Scheduler, ALargePromptAtTheHeadIsNotOvertaken) {
   EXPECT_EQ(ids_of(scheduler.plan()), std::vector<RequestId>{1});
 }
 
+TEST(Scheduler, AStartLeavesABlockForEachRunningSequenceToGrowInto) {
+  Scheduler scheduler(4, 2, 300);
+  scheduler.add(1, 0, 60, 200);
+  answer(scheduler, scheduler.plan());
+  scheduler.add(2, 0, 129, 200);
+  EXPECT_EQ(ids_of(scheduler.plan()), std::vector<RequestId>{1});
+}
+
 TEST(Scheduler, TellsWhichSlotsChangedHands) {
   Scheduler scheduler(4, 2, 64);
   scheduler.add(1, 0, 65, 100);
