@@ -9,8 +9,9 @@ namespace {
 
 constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Pairs of columns of a few panels that stay in the first-level cache while all rows pass.
-constexpr std::int64_t cached_pairs = 128;
+/// Weights of a few panels that stay in the second-level cache while all rows pass. Columns are not cut shorter than
+/// that: each cut costs a tile the latency of taking up its sums again.
+constexpr std::int64_t cached_bytes = std::int64_t{384} << 10;
 /// Bytes of weights below which another thread is not worth waking.
 constexpr std::int64_t grain_bytes = 32768;
 /// Elements of inputs for the same.
@@ -65,7 +66,9 @@ class Pieces {
     const std::int64_t panel_count = std::min<std::int64_t>(tiles_.panels, panels_.count() - first_panel);
     const std::int64_t end_row = std::min(product.rows, first_row + run_rows_);
     const std::int64_t pairs = panels_.columns() / 2;
-    const std::int64_t block = few_rows() ? pairs : cached_pairs;
+    const std::int64_t group_bytes = panel_count * static_cast<std::int64_t>(panels_.panel_bytes());
+    const std::int64_t blocks = few_rows() ? 1 : ceil_divide(group_bytes, cached_bytes);
+    const std::int64_t block = ceil_divide(pairs, blocks);
     const auto panel_bytes = static_cast<std::int64_t>(panels_.panel_bytes());
     const std::int64_t row_bytes = panels_.columns() * static_cast<std::int64_t>(tiles_.input_bytes);
     Tile tile{};
