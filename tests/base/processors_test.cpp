@@ -44,6 +44,7 @@ TEST_F(Processors, ObeyQuotasOfVersionOne) {
   write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "300000");
   write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000");
   write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1");
+  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000");
   EXPECT_DOUBLE_EQ(processor_quota(files()), 3.0);
 }
 

@@ -105,6 +105,15 @@ TEST_F(PlacedWeights, TakesExpertsOfOneShape) {
   EXPECT_THROW(ops_->placer().place_experts(parts), InternalError);
 }
 
+TEST_F(PlacedWeights, OfExpertsOfDifferentTypesBecomeFloat32) {
+  const auto place_two = [&](DType first, DType second) {
+    return ops_->placer().place_experts({{weights_.matrix(first, 5, 6)}, {weights_.matrix(second, 5, 6)}});
+  };
+  EXPECT_EQ(place_two(DType::bf16, DType::bf16)->layout(), "bf16 panels");
+  EXPECT_EQ(place_two(DType::bf16, DType::f16)->layout(), "f32 panels");
+  EXPECT_EQ(place_two(DType::f32, DType::bf16)->layout(), "f32 panels");
+}
+
 TEST_F(PlacedWeights, EmbeddingGivesTheRowsThatWereAskedFor) {
   const SourceMatrix matrix = weights_.matrix(DType::bf16, 50, 9);
   const std::vector<float>& values = weights_.values(matrix);
