@@ -36,7 +36,7 @@ class MacroObject : public Object {
 std::optional<Value> take_keyword(std::vector<std::pair<std::string, Value>>& keyword, std::string_view name) {
   const auto found = std::find_if(keyword.begin(), keyword.end(), [&](const auto& row) { return row.first == name; });
   if (found == keyword.end()) return std::nullopt;
-  Value value = std::move(found->second);
+  std::optional<Value> value(std::move(found->second));
   keyword.erase(found);
   return value;
 }
