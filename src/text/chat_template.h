@@ -28,8 +28,7 @@ class ChatTemplate {
   /// The prompt. messages: OpenAI's shape; tool call arguments that are JSON strings are decoded into objects
   /// first. tools: an array or null. Throws RequestError with the template's own words for raise_exception,
   /// and for step or size limits.
-  virtual std::string render(const Json& messages, const Json& tools,
-                             const TemplateOptions& options) const = 0;
+  virtual std::string render(const Json& messages, const Json& tools, const TemplateOptions& options) const = 0;
 };
 
 }  // namespace sluice

@@ -29,8 +29,7 @@ class StopMatcher {
  private:
   struct Pattern {
     std::string text;
-    std::vector<std::uint32_t>
-        border;  // [length]: of each beginning, its longest end that is also a beginning
+    std::vector<std::uint32_t> border;  // [length]: of each beginning, its longest end that is also a beginning
     std::size_t matched = 0;
   };
   std::vector<Pattern> patterns_;

@@ -60,9 +60,7 @@ class ByteLevelTokenizer : public Tokenizer {
 
   bool is_special(TokenId id) const override { return is_known(id) && special_[id]; }
   bool is_known(TokenId id) const override { return file_.encoder.vocabulary.contains(id); }
-  std::optional<TokenId> id_of(std::string_view token) const override {
-    return file_.encoder.vocabulary.find(token);
-  }
+  std::optional<TokenId> id_of(std::string_view token) const override { return file_.encoder.vocabulary.find(token); }
   int size() const override { return file_.encoder.vocabulary.size(); }
   std::optional<TokenId> eos() const override { return file_.eos; }
 
@@ -92,28 +90,24 @@ std::string read_file(const std::filesystem::path& path) {
     fail<LoadError>("{}: {} bytes; a tokenizer file has at most {}", path.string(), size, file_size_limit);
   std::string text(size, '\0');
   std::ifstream file(path, std::ios::binary);
-  if (!file.read(text.data(), static_cast<std::streamsize>(size)))
-    fail<LoadError>("{}: cannot be read", path.string());
+  if (!file.read(text.data(), static_cast<std::streamsize>(size))) fail<LoadError>("{}: cannot be read", path.string());
   return text;
 }
 
 }  // namespace
 
 std::shared_ptr<const Tokenizer> Tokenizer::load(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "tokenizer.json",
-                              config = directory / "tokenizer_config.json";
+  const std::filesystem::path path = directory / "tokenizer.json", config = directory / "tokenizer_config.json";
   std::error_code ignored;
-  const std::string config_text =
-      std::filesystem::exists(config, ignored) ? read_file(config) : std::string();
+  const std::string config_text = std::filesystem::exists(config, ignored) ? read_file(config) : std::string();
   return std::make_shared<ByteLevelTokenizer>(
       read_tokenizer_file(read_file(path), config_text, path.string(), config.string()));
 }
 
-std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view tokenizer_json,
-                                                  std::string_view config_json, std::string_view what) {
+std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view tokenizer_json, std::string_view config_json,
+                                                  std::string_view what) {
   const std::string config_what = fmt::format("tokenizer_config.json of {}", what);
-  return std::make_shared<ByteLevelTokenizer>(
-      read_tokenizer_file(tokenizer_json, config_json, what, config_what));
+  return std::make_shared<ByteLevelTokenizer>(read_tokenizer_file(tokenizer_json, config_json, what, config_what));
 }
 
 }  // namespace sluice

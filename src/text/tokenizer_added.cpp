@@ -60,8 +60,7 @@ AddedTokenMatcher::Match AddedTokenMatcher::longest_at(std::string_view text, st
   return longest;
 }
 
-std::vector<AddedTokenMatcher::Segment> AddedTokenMatcher::split(std::string_view text,
-                                                                 bool recognize_special) const {
+std::vector<AddedTokenMatcher::Segment> AddedTokenMatcher::split(std::string_view text, bool recognize_special) const {
   std::vector<Segment> segments;
   std::size_t done = 0, at = 0;
   while (at < text.size()) {

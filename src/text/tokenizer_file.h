@@ -20,7 +20,7 @@ struct TokenizerFile {
 
 /// Reads both; config_json may be empty. Throws LoadError for anything that would not be honoured: `what`
 /// names the tokenizer file and `config_what` the other one.
-TokenizerFile read_tokenizer_file(std::string_view tokenizer_json, std::string_view config_json,
-                                  std::string_view what, std::string_view config_what);
+TokenizerFile read_tokenizer_file(std::string_view tokenizer_json, std::string_view config_json, std::string_view what,
+                                  std::string_view config_what);
 
 }  // namespace sluice

@@ -170,9 +170,9 @@ std::string to_nfc(std::string_view text) {
     at += character.length;
     std::array<utf8proc_int32_t, 32> parts;
     int boundary_class = UTF8PROC_BOUNDCLASS_START;
-    const utf8proc_ssize_t count = utf8proc_decompose_char(
-        static_cast<utf8proc_int32_t>(character.code_point), parts.data(), parts.size(),
-        static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE), &boundary_class);
+    const utf8proc_ssize_t count =
+        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character.code_point), parts.data(), parts.size(),
+                                static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE), &boundary_class);
     CHECK(count >= 0 && count <= static_cast<utf8proc_ssize_t>(parts.size()), "utf8proc error {}", count);
     decomposed.insert(decomposed.end(), parts.begin(), parts.begin() + count);
   }

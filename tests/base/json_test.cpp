@@ -1,9 +1,10 @@
+#include "base/json.h"
+
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "base/json.h"
 
 namespace sluice {
 namespace {

@@ -25,7 +25,8 @@ TEST(ConfigVariants, YarnAndAttentionBiasesAnswerAsTheReferenceDoes) {
   EXPECT_EQ(runner.model().info().max_context, 512);
 }
 
-// With gate rows of zero the gate is exactly 1/2; a checkpoint without gates and with half the output weights is the same.
+// With gate rows of zero the gate is exactly 1/2; a checkpoint without gates and with half the output weights is the
+// same.
 TEST(ConfigVariants, AttentionWithoutAnOutputGateIsAGateOfOneHalf) {
   const TemporaryDirectory gated, plain;
   constexpr std::int64_t head_rows = 256;
