@@ -113,7 +113,9 @@ MemoryPlan plan_memory(const Qwen3_5Config& config, const Checkpoint& checkpoint
   try {
     plan.caches = plan_caches(cache_needs_of(config, has_draft_head(checkpoint, config)), ops.kv_dtype(),
                               static_cast<std::uint64_t>(static_cast<double>(left) * share),
-                              {*flags.max_model_len, *flags.max_num_seqs, config.max_context()});
+                              {.max_model_len = *flags.max_model_len,
+                               .max_num_seqs = *flags.max_num_seqs,
+                               .max_context = config.max_context()});
   } catch (const DeviceError& error) {
     plan.problem = error.what();
   }
