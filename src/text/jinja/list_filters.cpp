@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <utility>
 
 #include "text/jinja/characters.h"
 #include "text/jinja/filters.h"
@@ -57,18 +59,29 @@ Value reverse(Budget& budget, const Value& operand, const Bound& /*arguments*/) 
   return operand.is_generator() ? Value::list(std::move(reversed)) : Value::generator(std::move(reversed));
 }
 
-/// Sorts stably by keys; equal keys keep their order in both directions.
+/// Sorts stably by keys; equal keys keep their order in both directions. A merge sort, since it needs nothing of the
+/// order: with nan among the keys it is none.
 std::vector<Value> sort_by(Budget& budget, const std::vector<Value>& values, const std::vector<Value>& keys,
                            bool descending) {
-  std::vector<size_t> order_of(values.size());
-  for (size_t i = 0; i < order_of.size(); ++i) order_of[i] = i;
-  std::stable_sort(order_of.begin(), order_of.end(), [&](size_t left, size_t right) {
+  const auto before = [&](size_t left, size_t right) {
     const int order_of_keys = order(budget, keys[left], keys[right]);
     return descending ? order_of_keys > 0 : order_of_keys < 0;
-  });
+  };
+  const size_t count = values.size();
+  std::vector<size_t> places(count), merged(count);
+  std::iota(places.begin(), places.end(), size_t{0});
+  for (size_t run = 1; run < count; run *= 2) {
+    for (size_t start = 0; start < count; start += 2 * run) {
+      const size_t* first = places.data() + start;
+      const size_t* middle = places.data() + std::min(start + run, count);
+      const size_t* end = places.data() + std::min(start + 2 * run, count);
+      std::merge(first, middle, middle, end, merged.data() + start, before);
+    }
+    places.swap(merged);
+  }
   std::vector<Value> sorted;
-  sorted.reserve(values.size());
-  for (const size_t i : order_of) sorted.push_back(values[i]);
+  sorted.reserve(count);
+  for (const size_t place : places) sorted.push_back(values[place]);
   return sorted;
 }
 
