@@ -183,8 +183,10 @@ TEST(Engine, NonFiniteLogitsEndThatRequestOnly) {
 
 TEST(Engine, ACancelledRequestEndsWithThatReason) {
   FakeEngine engine({});
+  engine.plan.held = true;
   const RequestId id = engine->submit(greedy({1, 2, 3}, 0, engine.recorder.callback(0)));
   engine->cancel(id);
+  engine.plan.go_on();
   const Record record = engine.recorder.wait(0);
   EXPECT_EQ(record.last().finish_reason, FinishReason::cancelled);
   EXPECT_FALSE(record.last().token.has_value());
@@ -202,9 +204,11 @@ TEST(Engine, CancellingFromACallbackMakesItTheLastToken) {
 
 TEST(Engine, AQueuedRequestCanBeCancelled) {
   FakeEngine engine({.slots = 1});
+  engine.plan.held = true;
   engine->submit(greedy({1, 2, 3}, 0, engine.recorder.callback(0)));
   const RequestId queued = engine->submit(greedy({4, 5}, 10, engine.recorder.callback(1)));
   engine->cancel(queued);
+  engine.plan.go_on();
   const Record record = engine.recorder.wait(1);
   EXPECT_EQ(record.last().finish_reason, FinishReason::cancelled);
   EXPECT_TRUE(record.tokens.empty());
@@ -240,10 +244,11 @@ TEST(Engine, ARequestWhoseCallbackThrowsEndsAlone) {
 
 TEST(Engine, AFailingDeviceEndsEveryRequestAndRefusesNewOnes) {
   FakeEngine engine({.slots = 1});
+  engine.plan.held = true;
+  engine.plan.steps_until_failure = 3;
   engine->submit(greedy({1, 2, 3}, 0, engine.recorder.callback(0)));
-  engine.recorder.wait_events(0, 3);
   engine->submit(greedy({1, 2, 3}, 0, engine.recorder.callback(1)));
-  engine.plan.steps_until_failure = 0;
+  engine.plan.go_on();
   for (int i = 0; i < 2; ++i) {
     const Record record = engine.recorder.wait(i);
     EXPECT_EQ(record.last().finish_reason, FinishReason::error);
@@ -255,7 +260,8 @@ TEST(Engine, AFailingDeviceEndsEveryRequestAndRefusesNewOnes) {
 }
 
 TEST(Engine, DestructionCancelsWhatRuns) {
-  FakeEngine engine({.slots = 1});
+  FakeEngine engine({.blocks = 16, .slots = 1, .max_model_len = 1024});
+  engine.plan.step_time = std::chrono::milliseconds(5);
   engine->submit(greedy({1, 2, 3}, 0, engine.recorder.callback(0)));
   engine->submit(greedy({1, 2, 3}, 0, engine.recorder.callback(1)));
   engine.engine.reset();

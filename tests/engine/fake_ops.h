@@ -1,7 +1,9 @@
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,13 @@ class FakeOps : public Ops {
     std::uint64_t free_memory = 1u << 20;
     std::atomic<int> steps_until_failure{-1};  // -1: never
     std::atomic<int> steps{0};
+    std::chrono::milliseconds step_time{0};
+    std::atomic<bool> held{false};  // the next step waits for go_on()
+
+    void go_on() {
+      held = false;
+      held.notify_all();
+    }
   };
   explicit FakeOps(Plan& plan) : plan_(plan) {}
 
@@ -39,6 +48,8 @@ class FakeOps : public Ops {
     std::memset(tensor.data(), value, tensor.bytes());
   }
   void step(std::int64_t, const std::function<void()>& body) override {
+    plan_.held.wait(true);
+    if (plan_.step_time.count() > 0) std::this_thread::sleep_for(plan_.step_time);
     if (plan_.steps_until_failure == 0) throw DeviceError("the fake device is gone");
     if (plan_.steps_until_failure > 0) --plan_.steps_until_failure;
     ++plan_.steps;
