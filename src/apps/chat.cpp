@@ -29,7 +29,7 @@ class TerminalChat {
   TerminalChat(Chat& chat, const Environment& environment, const Session& session)
       : chat_(chat),
         session_(session),
-        colored_(!environment.no_color && !environment.dumb_terminal),
+        colored_(environment.colored()),
         editor_(environment.dumb_terminal || isatty(STDERR_FILENO) != 1) {}
 
   int run() {

@@ -103,6 +103,9 @@ struct Environment {
   bool no_color = false;            // NO_COLOR is set to anything
   std::filesystem::path hub_cache;  // HF_HUB_CACHE, HF_HOME/hub, or ~/.cache/huggingface/hub; empty: no HOME
   bool dumb_terminal = false;       // TERM is unset or "dumb"
+
+  /// Whether terminals are sent colors.
+  bool colored() const { return !no_color && !dumb_terminal; }
 };
 Environment read_environment();
 

@@ -27,7 +27,7 @@ std::string read_piped_prompt() {
 int answer_once(Chat& chat, const std::string& prompt, const RunOptions& options, const Environment& environment) {
   const bool on_terminal = isatty(STDERR_FILENO) == 1;
   const bool shows_reasoning = on_terminal || *options.chat.thinking == "on";
-  const bool dimmed = on_terminal && !environment.no_color && !environment.dumb_terminal;
+  const bool dimmed = on_terminal && environment.colored();
   bool reasoned = false, ends_line = true;
   const Generated generated = chat.answer(prompt, [&](std::optional<TokenId>, const ReplyDelta& delta) {
     if (shows_reasoning && !delta.reasoning.empty()) {

@@ -22,7 +22,7 @@ LoadedModel load_weights(const Json& config, std::unique_ptr<Checkpoint> checkpo
   LoadedModel loaded;
   loaded.checkpoint = std::move(checkpoint);
   loaded.ops = make_device(flags);
-  ProgressBar bar("loading", !environment.no_color);
+  ProgressBar bar("loading", environment.colored());
   loaded.model = load_model(config, *loaded.checkpoint, *loaded.ops,
                             [&bar](std::uint64_t placed, std::uint64_t total) { bar.update(placed, total); });
   return loaded;

@@ -1,0 +1,99 @@
+#include "apps/model_files.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace sluice {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A hub cache with two revisions of one model.
+class HubCache : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() /
+            (std::string("sluice_hub_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(root_);
+    write("models--Org--Name-1.5/refs/main", "aaa\n");
+    write("models--Org--Name-1.5/refs/old", "bbb");
+    write("models--Org--Name-1.5/snapshots/aaa/config.json", "{}");
+    write("models--Org--Name-1.5/snapshots/bbb/config.json", "{}");
+    write("models--Org--Half/snapshots/ccc/tokenizer.json", "{}");
+    environment_.hub_cache = root_;
+  }
+  void TearDown() override { fs::remove_all(root_); }
+  void write(const fs::path& file, const std::string& text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+  std::string failure(const std::string& name) {
+    try {
+      find_model(name, environment_);
+    } catch (const LoadError& error) {
+      return error.what();
+    }
+    return "";
+  }
+  fs::path snapshot(const std::string& commit) { return root_ / "models--Org--Name-1.5/snapshots" / commit; }
+
+  fs::path root_;
+  Environment environment_;
+};
+
+TEST_F(HubCache, ANameMeansTheMainRevision) { EXPECT_EQ(find_model("Org/Name-1.5", environment_), snapshot("aaa")); }
+
+TEST_F(HubCache, ARevisionIsATagOrACommit) {
+  EXPECT_EQ(find_model("Org/Name-1.5@old", environment_), snapshot("bbb"));
+  EXPECT_EQ(find_model("Org/Name-1.5@bbb", environment_), snapshot("bbb"));
+}
+
+TEST_F(HubCache, ADirectoryWinsOverTheCache) { EXPECT_EQ(find_model(root_.string(), environment_), root_); }
+
+TEST_F(HubCache, WhatIsMissingIsNamed) {
+  EXPECT_NE(failure("Org/Other").find("models--Org--Other"), std::string::npos);
+  EXPECT_NE(failure("Org/Name-1.5@new").find("\"new\""), std::string::npos);
+  EXPECT_NE(failure("/no/such/place").find("no such file or directory"), std::string::npos);
+  EXPECT_NE(failure("plain").find("no such file or directory"), std::string::npos);
+  EXPECT_NE(failure("x/y.gguf").find("no such file or directory"), std::string::npos);
+}
+
+TEST_F(HubCache, ARevisionCannotLeaveTheCache) {
+  write("outside/config.json", "{}");
+  EXPECT_NE(failure("Org/Name-1.5@../../../outside"), "");
+  write("models--Org--Name-1.5/refs/evil", "../../outside");
+  EXPECT_NE(failure("Org/Name-1.5@evil"), "");
+}
+
+TEST_F(HubCache, GgufFilesAreRefusedByName) {
+  write("x.gguf", "GGUF");
+  EXPECT_NE(failure((root_ / "x.gguf").string()).find("GGUF files are not supported"), std::string::npos);
+}
+
+TEST_F(HubCache, ListsSnapshotsThatHaveAConfig) {
+  const std::vector<CachedModel> models = cached_models(root_);
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name, "Org/Name-1.5");
+  EXPECT_EQ(models[0].revision, "bbb");
+  EXPECT_EQ(models[1].revision, "main");
+  EXPECT_EQ(models[1].bytes, 2u);
+}
+
+TEST_F(HubCache, AMissingCacheIsEmpty) { EXPECT_TRUE(cached_models(root_ / "nowhere").empty()); }
+
+TEST(StopTokens, AreANumberOrAList) {
+  EXPECT_EQ(stop_tokens_of(Json::parse(R"({"eos_token_id": 5})")), std::vector<TokenId>{5});
+  EXPECT_EQ(stop_tokens_of(Json::parse(R"({"eos_token_id": [5, 7]})")), (std::vector<TokenId>{5, 7}));
+  EXPECT_TRUE(stop_tokens_of(Json::parse("{}")).empty());
+  EXPECT_TRUE(stop_tokens_of(nullptr).empty());
+  for (const char* text : {R"({"eos_token_id": "x"})", R"({"eos_token_id": [1.5]})", R"({"eos_token_id": -1})"}) {
+    EXPECT_THROW(stop_tokens_of(Json::parse(text)), LoadError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
