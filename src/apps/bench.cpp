@@ -146,8 +146,8 @@ void check_usage(const BenchOptions& options) {
   if (options.serve.given()) fail<UsageError>("--serve: measuring a server is not in this build");
   if (*options.format != "bf16")
     fail<UsageError>("--format {}: random weights are bf16 only in this build", *options.format);
-  if (options.shape.given() && !options.model.name().empty())
-    fail<UsageError>("bench takes either MODEL or --shape, found both");
+  const bool names_model = options.model.model.given() || options.model.model_flag.origin == Origin::command_line;
+  if (options.shape.given() && names_model) fail<UsageError>("bench takes either MODEL or --shape, found both");
   if (options.format.given() && !options.shape.given())
     fail<UsageError>("--format: goes with --shape; a MODEL has its own format");
   if (*options.json && *options.markdown) fail<UsageError>("bench takes either --json or --markdown, found both");

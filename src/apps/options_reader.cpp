@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/commands.h"
 #include "apps/options.h"
 #include "apps/output.h"
 #include "base/error.h"
@@ -111,6 +112,12 @@ void read_variables(const std::vector<OptionEntry>& entries) {
   }
 }
 
+/// "max_tokens" and "max-tokens" are both --max-tokens.
+std::string option_of_key(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
 std::vector<CLI::ConfigItem> parse_file(const std::string& path) {
   std::istringstream text(read_text_file(path, std::size_t{1} << 20));
   try {
@@ -120,17 +127,38 @@ std::vector<CLI::ConfigItem> parse_file(const std::string& path) {
   }
 }
 
+bool is_command(std::string_view name) {
+  return std::any_of(commands().begin(), commands().end(),
+                     [&](const Command& command) { return command.info.name == name; });
+}
+
+bool some_command_has(const std::string& option) {
+  return std::any_of(commands().begin(), commands().end(),
+                     [&](const Command& command) { return find_named(command.options(), option) != nullptr; });
+}
+
+/// Refuses keys and sections that mean nothing to any command.
+void check_file(const std::vector<CLI::ConfigItem>& items, const std::string& path) {
+  for (const CLI::ConfigItem& item : items) {
+    if (!item.parents.empty() && (item.parents.size() > 1 || !is_command(item.parents.front()))) {
+      fail<UsageError>("{}: [{}] is no command", path, fmt::join(item.parents, "."));
+    }
+    if (item.name != "++" && item.name != "--" && item.parents.empty() && !some_command_has(option_of_key(item.name))) {
+      fail<UsageError>("{}: no command has an option \"{}\"", path, item.name);
+    }
+  }
+}
+
 /// Keys of the section of the command win over those outside sections; other commands' sections are passed over.
 void read_file(const CommandInfo& command, const std::vector<OptionEntry>& entries, const std::string& path) {
   const std::vector<CLI::ConfigItem> items = parse_file(path);
+  check_file(items, path);
   for (const bool in_section : {true, false}) {
     for (const CLI::ConfigItem& item : items) {
       if (item.name == "++" || item.name == "--") continue;
       const bool own = item.parents.size() == 1 && item.parents.front() == command.name;
       if (in_section ? !own : !item.parents.empty()) continue;
-      std::string key = item.name;
-      std::replace(key.begin(), key.end(), '_', '-');
-      const OptionEntry* entry = find_named(entries, "--" + key);
+      const OptionEntry* entry = find_named(entries, option_of_key(item.name));
       if (entry == nullptr && in_section)
         fail<UsageError>("{}: [{}] has no option \"{}\"", path, command.name, item.name);
       if (entry == nullptr || *entry->origin != Origin::built_in) continue;

@@ -1,9 +1,10 @@
 #include "apps/session.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "apps/model_files.h"
-#include "apps/output.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "cpu/backend.h"
 #include "weights/safetensors.h"
@@ -21,10 +22,15 @@ LoadedModel load_weights(const Json& config, std::unique_ptr<Checkpoint> checkpo
                          const Environment& environment) {
   LoadedModel loaded;
   loaded.checkpoint = std::move(checkpoint);
+  if (*flags.verbose) set_log_level(LogLevel::info);
   loaded.ops = make_device(flags);
+  const auto start = std::chrono::steady_clock::now();
   ProgressBar bar("loading", environment.colored());
   loaded.model = load_model(config, *loaded.checkpoint, *loaded.ops,
                             [&bar](std::uint64_t placed, std::uint64_t total) { bar.update(placed, total); });
+  log_info("{}: {:.3f} GB loaded in {:.2f} s", loaded.checkpoint->describe(),
+           static_cast<double>(loaded.checkpoint->total_bytes()) / 1e9,
+           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   return loaded;
 }
 
@@ -54,9 +60,7 @@ Session open_session(const std::string& model, const EngineFlags& flags, const E
   options.stop_tokens = session.stop_tokens;
   session.checkpoint = std::move(loaded.checkpoint);
   session.engine = std::make_unique<Engine>(std::move(loaded.ops), std::move(loaded.model), options);
-  if (*flags.verbose) {
-    for (const std::string& line : session.engine->describe()) write_error(line + "\n");
-  }
+  for (const std::string& line : session.engine->describe()) log_info("{}", line);
   return session;
 }
 

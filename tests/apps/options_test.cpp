@@ -124,6 +124,12 @@ TEST_F(OptionsFile, AnUnknownKeyInTheCommandsSectionIsAnError) {
   EXPECT_NE(usage_error({"--config", file}).find("no-such-key"), std::string::npos);
 }
 
+TEST_F(OptionsFile, AKeyOrASectionThatNoCommandKnowsIsAnError) {
+  EXPECT_NE(usage_error({"--config", write("temperatur = 1\n")}).find("temperatur"), std::string::npos);
+  EXPECT_NE(usage_error({"--config", write("[chat]\ntop-k = 1\n")}).find("[chat]"), std::string::npos);
+  EXPECT_EQ(usage_error({"--config", write("shape = \"qwen3.5-2b\"\ntop_k = 1\n")}), "");
+}
+
 TEST_F(OptionsFile, ABadValueIsReportedWithItsPlace) {
   const std::string file = write("top-k = many\n");
   EXPECT_NE(usage_error({"--config", file}).find(file + ": top-k"), std::string::npos);

@@ -3,9 +3,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -177,6 +179,16 @@ class Generate(Case):
         self.fails(1, "system message must come first", "generate", "--messages",
                    self.file("order.json", [{"role": "user", "content": "a"}, {"role": "system", "content": "b"}]))
         self.fails(2, "--image", "generate", "-p", "x", "--image", "x.png")
+
+    def test_ctrl_c_ends_it_without_a_partial_object(self):
+        running = subprocess.Popen([SLUICE, "generate", "-p", "Hello", "--ignore-eos", "--json", "--verbose"], text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment())
+        while "loaded" not in running.stderr.readline():
+            self.assertIsNone(running.poll())
+        time.sleep(1)
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=60)
+        self.assertEqual((running.returncode, out), (130, ""))
 
     def test_a_prompt_longer_than_the_context_is_refused(self):
         self.fails(1, "16", "generate", "--ids", ",".join(["5"] * 20), "--max-model-len", 16)
