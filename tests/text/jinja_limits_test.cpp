@@ -154,7 +154,7 @@ TEST(JinjaLimits, StopListsThatGrow) {
   expect_limit("{{ [1] * 9223372036854775807 }}", "grows beyond 1048576 items");
   expect_limit("{{ range(1000000000) }}", "Range too big");
   expect_limit("{{ range(-9223372036854775807, 9223372036854775807) }}", "Range too big");
-  expect_limit("{{ ('a,' * 9000000).split(',') }}", "grows beyond 1048576 items");
+  expect_limit("{{ ('a,' * 3000000).split(',') }}", "grows beyond 1048576 items");
   expect_limit("{{ [1] | batch(1000000000, 0) | list }}", "grows beyond 1048576 items");
   expect_limit("{{ [1] | slice(1000000000) | list }}", "grows beyond 1048576 items");
 }

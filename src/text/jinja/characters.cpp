@@ -34,6 +34,18 @@ Decoded decode(std::string_view text, size_t position) {
   return {static_cast<char32_t>(character), static_cast<size_t>(size), true};
 }
 
+/// Length of the ASCII at the beginning, most of it eight bytes at a time.
+size_t ascii_prefix(std::string_view text) {
+  size_t length = 0;
+  for (; length + 8 <= text.size(); length += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + length, sizeof word);
+    if ((word & 0x8080808080808080u) != 0) break;
+  }
+  while (length < text.size() && static_cast<unsigned char>(text[length]) < 0x80) ++length;
+  return length;
+}
+
 utf8proc_category_t category(char32_t character) { return utf8proc_category(static_cast<utf8proc_int32_t>(character)); }
 
 const SpecialCase* special_case(char32_t character) {
@@ -108,7 +120,14 @@ char32_t next_character(std::string_view text, size_t& position) {
 
 size_t count_characters(std::string_view text) {
   size_t count = 0;
-  for (size_t position = 0; position < text.size(); ++count) position += decode(text, position).size;
+  for (size_t position = 0; position < text.size();) {
+    const size_t plain = ascii_prefix(text.substr(position));
+    count += plain;
+    position += plain;
+    if (position == text.size()) break;
+    position += decode(text, position).size;
+    ++count;
+  }
   return count;
 }
 

@@ -141,7 +141,9 @@ Value repeat(Budget& budget, const Value& value, int64_t times) {
     budget.allocate_string(count > max_string_bytes ? count : text.size() * count);
     std::string repeated;
     repeated.reserve(text.size() * count);
-    for (uint64_t i = 0; i < count; ++i) repeated += text;
+    repeated = text;
+    while (repeated.size() <= text.size() * count / 2) repeated += repeated;
+    repeated.append(repeated, 0, text.size() * count - repeated.size());
     return Value::text(std::move(repeated));
   }
   const Sequence& list = *value.as_sequence();
