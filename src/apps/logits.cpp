@@ -61,10 +61,7 @@ std::vector<std::int64_t> read_ids(const std::string& file, const std::string& k
 class LogitRows {
  public:
   LogitRows(Ops& ops, std::int64_t rows, std::int64_t columns)
-      : ops_(ops),
-        columns_(columns),
-        buffer_(checked(ops, rows, columns)),
-        rows_(buffer_.view(0, DType::f32, {rows, columns})) {}
+      : ops_(ops), buffer_(checked(ops, rows, columns)), rows_(buffer_.view(0, DType::f32, {rows, columns})) {}
   void append(const Tensor& logits) {
     const Tensor place = rows_.slice(0, filled_, logits.size(0));
     ops_.to_host(place.data(), logits);
@@ -82,7 +79,7 @@ class LogitRows {
     return host_buffer(static_cast<std::size_t>(bytes));
   }
   Ops& ops_;
-  std::int64_t columns_, filled_ = 0;
+  std::int64_t filled_ = 0;
   Buffer buffer_;
   Tensor rows_;
 };
