@@ -198,7 +198,8 @@ class Precedence(Case):
     """command line, environment, file, generation_config.json, built-in: seen by how many tokens come."""
 
     def tokens(self, *arguments, **variables):
-        done = self.succeeds("generate", "--json", "-p", "Hello", "--temperature", 0, "--ignore-eos", *arguments, **variables)
+        done = self.succeeds("generate", "--json", "-p", "Hello", "--temperature", 0, "--ignore-eos", "--max-model-len", 64,
+                             *arguments, **variables)
         return len(json.loads(done)["output_ids"])
 
     def test_the_nearer_one_wins(self):
