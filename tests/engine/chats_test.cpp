@@ -32,7 +32,8 @@ TEST(Chats, RenderAsTheReferenceDoes) {
   const auto chat_template = ChatTemplate::load(tiny);
   const Json chats = text_chats();
   ASSERT_GE(chats.size(), 20u);
-  for (const Json& chat : chats) EXPECT_EQ(render(*chat_template, chat), chat["rendered"]) << chat["name"];
+  for (const Json& chat : chats)
+    EXPECT_EQ(render(*chat_template, chat), chat["rendered"].get<std::string>()) << chat["name"];
 }
 
 TEST(Chats, TokenizeAsTheReferenceDoes) {
