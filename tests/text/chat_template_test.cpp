@@ -90,11 +90,11 @@ TEST(ChatTemplate, DecodesArgumentsGivenAsJsonTextAndLeavesTheMessagesAlone) {
   const auto call = [](const Json& arguments) { return Json{{"function", {{"name", "f"}, {"arguments", arguments}}}}; };
   const Json messages = Json::array(
       {{{"role", "assistant"},
-        {"tool_calls", Json::array({call("{\"b\":1,\"a\":[\"\\u00e9\"]}"), call(""), call("[1]"), call("{broken"),
+        {"tool_calls", Json::array({call("{\"b\":1,\"a\":[\"\\u00e9\"]}"), call(""), call("[1,2]"), call("{broken"),
                                     call(Json{{"x", nullptr}}), Json{{"arguments", "{\"y\":2}"}}})}}});
   const Json before = messages;
   EXPECT_EQ(chat_template->render(messages, nullptr, {}),
-            "{\"b\": 1, \"a\": [\"é\"]};{};[1];{broken;{\"x\": null};{\"y\": 2};");
+            "{\"b\": 1, \"a\": [\"é\"]};{};[1,2];{broken;{\"x\": null};{\"y\": 2};");
   EXPECT_EQ(messages, before);
 }
 
