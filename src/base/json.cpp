@@ -108,6 +108,10 @@ class Builder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view what) {
+  // To nlohmann's parser a NUL byte is the end of the text.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    fail<LoadError>("{}: not valid JSON: a NUL byte at offset {}", what, nul);
+  }
   Builder builder;
   if (Json::sax_parse(text, &builder)) return builder.take();
   if (builder.too_deep()) fail<LoadError>("{}: JSON nested deeper than {} levels", what, max_depth);

@@ -211,7 +211,9 @@ std::optional<std::string> as_one_of(std::string_view text, std::uint8_t types) 
   }
   const bool container = (allows(ParameterType::array) && word.starts_with('[')) ||
                          (allows(ParameterType::object) && word.starts_with('{'));
-  if (container && !is_too_deep(word) && Json::accept(word)) return std::string(word);
+  // To nlohmann's parser a NUL byte is the end of the text.
+  const bool whole = word.find('\0') == std::string_view::npos;
+  if (container && whole && !is_too_deep(word) && Json::accept(word)) return std::string(word);
   if (!allows(ParameterType::string)) return std::nullopt;
   std::string quoted = "\"";
   append_json_escaped(quoted, text);

@@ -50,6 +50,11 @@ TEST(ParseJson, RefusesNestingDeeperThan128Levels) {
   EXPECT_EQ(error_of(std::string(1'000'000, '[')), "test.json: JSON nested deeper than 128 levels");
 }
 
+TEST(ParseJson, RefusesANulByte) {
+  EXPECT_THROW(parse_json(std::string_view("[1]\0", 4), "x"), LoadError);
+  EXPECT_THROW(parse_json(std::string_view("[1,\0 2]", 7), "x"), LoadError);
+}
+
 TEST(ParseJson, NamesLineAndColumnOfBadSyntax) {
   for (const std::string text :
        {"{\n \"a\": }", "{\n \"a\" }", "[1,\n2", "", "[1] 2", "{\"a\":1,}", "nul", "[\"\xff\"]", "'a'"}) {

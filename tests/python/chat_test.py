@@ -124,6 +124,7 @@ class Chat(unittest.TestCase):
     def test_ctrl_c_twice_and_ctrl_d_leave(self):
         terminal = self.open()
         self.ask(terminal, "\x03", "Ctrl-C again")
+        terminal.wait_for("> ")
         terminal.type("\x03")
         self.assertEqual(terminal.exit_code(), 0)
         terminal = self.open()

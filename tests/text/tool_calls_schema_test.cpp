@@ -42,6 +42,10 @@ TEST(ToolSchemas, ReadContainersAsTheyAre) {
   EXPECT_EQ(typed(R"({"type": "object"})", "{'a': 1}"), R"("{'a': 1}")");
 }
 
+TEST(ToolSchemas, PassContainersWithANulByteOnAsStrings) {
+  EXPECT_EQ(typed(R"({"type": ["array", "string"]})", std::string_view("[1, 2]\0", 7)), R"("[1, 2]\u0000")");
+}
+
 TEST(ToolSchemas, PassDeepContainersOnAsStrings) {
   const std::string deep = std::string(5000, '[') + std::string(5000, ']');
   EXPECT_EQ(typed(R"({"type": "array"})", deep), Json(deep).dump());
