@@ -44,6 +44,8 @@ class HttpExchange {
   /// Frees the memory of the body once it has been read.
   virtual std::string take_body() = 0;
 
+  /// A header of the answer, whichever it will be; before send() or start_stream().
+  virtual void add_header(std::string name, std::string value) = 0;
   virtual void send(HttpResponse response) = 0;
   /// Chunked transfer; headers go out with the first write.
   virtual void start_stream(int status, std::string_view content_type, HttpHeaders headers) = 0;
@@ -63,12 +65,13 @@ using HttpHandler = std::function<void(std::shared_ptr<HttpExchange>)>;
 
 struct HttpOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 8000;                         // 0: any free one
-  std::string ssl_certfile, ssl_keyfile;             // PEM; both empty: no TLS
-  std::size_t max_body_bytes = 64u << 20;            // more is a 413
-  std::size_t max_header_bytes = 64u << 10;          // more is a 431
-  std::size_t max_connections = 4096;                // further ones get a 503 and are closed
-  std::size_t max_unsent_bytes = 4u << 20;           // of one connection
+  std::uint16_t port = 8000;                 // 0: any free one
+  std::string ssl_certfile, ssl_keyfile;     // PEM; both empty: no TLS
+  std::size_t max_body_bytes = 64u << 20;    // more is a 413
+  std::size_t max_bodies_bytes = 1u << 30;   // of all bodies being read or waiting for the handler; more is a 503
+  std::size_t max_header_bytes = 64u << 10;  // more is a 431
+  std::size_t max_connections = 4096;        // further ones get a 503 and are closed
+  std::size_t max_unsent_bytes = 4u << 20;   // of one connection
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte (or the connect) to the end of the headers
   std::chrono::milliseconds body_timeout{60'000};    // the whole body; a client slower than that gets a 408
   std::chrono::milliseconds idle_timeout{75'000};    // between two requests of a connection
