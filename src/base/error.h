@@ -31,6 +31,12 @@ class RequestError : public Error {
   using Error::Error;
 };
 
+/// Too many requests wait already: this one may come again later.
+class QueueFullError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A command line that is wrong: exit code 2.
 class UsageError : public Error {
  public:

@@ -25,11 +25,13 @@ BatchView BatchBuilder::build(std::span<const BatchSequence> sequences, Ops& ops
   std::int64_t rows = 0, scored = 0, width = 0;
   for (const BatchSequence& sequence : sequences) {
     const std::int64_t length = sequence.context + std::ssize(sequence.tokens);
+    CHECK(sequence.scored_rows >= 0 && sequence.scored_rows <= std::ssize(sequence.tokens), "{} of {} rows scored",
+          sequence.scored_rows, sequence.tokens.size());
     CHECK(!sequence.tokens.empty() && kv_blocks_for(length) <= std::ssize(sequence.blocks) && sequence.slot >= 0,
           "{} + {} tokens in {} blocks, slot {}", sequence.context, sequence.tokens.size(), sequence.blocks.size(),
           sequence.slot);
     rows += std::ssize(sequence.tokens);
-    scored += sequence.score ? 1 : 0;
+    scored += sequence.scored_rows;
     width = std::max(width, kv_blocks_for(length));
   }
   const std::int64_t count = std::ssize(sequences);
@@ -55,7 +57,7 @@ BatchView BatchBuilder::build(std::span<const BatchSequence> sequences, Ops& ops
     contexts.in(host_)[i] = static_cast<std::int32_t>(sequence.context);
     slots.in(host_)[i] = sequence.slot;
     row += tokens;
-    if (sequence.score) *score++ = static_cast<std::int32_t>(row - 1);
+    for (std::int64_t t = row - sequence.scored_rows; t < row; ++t) *score++ = static_cast<std::int32_t>(t);
   }
   starts.in(host_)[count] = static_cast<std::int32_t>(row);
 

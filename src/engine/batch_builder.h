@@ -14,7 +14,7 @@ struct BatchSequence {
   std::int64_t context = 0;              // tokens in the caches before them
   std::span<const std::int32_t> blocks;  // KV blocks, with room for context + tokens
   std::int32_t slot = 0;                 // of the state
-  bool score = false;                    // the logits of the last token are wanted
+  std::int64_t scored_rows = 0;          // the logits of so many last tokens are wanted
 };
 
 /// Lays the rows of a step out for the device. Text only: the three positions of a row are equal.

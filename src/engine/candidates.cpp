@@ -63,6 +63,14 @@ void select_best(std::span<const float> logits, std::size_t count, std::vector<C
   std::sort(best.begin(), best.end(), better);
 }
 
+int rank_of(std::span<const float> logits, float logit, TokenId token) {
+  const std::size_t ties = std::min(logits.size(), static_cast<std::size_t>(token));
+  int rank = 1;
+  for (std::size_t i = 0; i < ties; ++i) rank += logits[i] >= logit ? 1 : 0;
+  for (std::size_t i = ties; i < logits.size(); ++i) rank += logits[i] > logit ? 1 : 0;
+  return rank;
+}
+
 double relative_weight(float logit, float largest, float temperature) {
   return static_cast<double>(std::exp((logit - largest) / temperature));
 }
@@ -76,6 +84,18 @@ double sum_of_weights(std::span<const float> logits, float largest, float temper
     if (logit >= negligible) sum += relative_weight(logit, largest, temperature);
   }
   return sum;
+}
+
+LogSoftmax::LogSoftmax(std::span<const float> logits, float largest)
+    : logits_(logits),
+      largest_(largest),
+      log_sum_(static_cast<float>(std::log(sum_of_weights(logits, largest, 1.0f)))) {}
+
+std::vector<TokenLogprob> LogSoftmax::best(std::size_t count, std::vector<Candidate>& scratch) const {
+  select_best(logits_, count, scratch);
+  std::vector<TokenLogprob> tokens;
+  for (const Candidate& candidate : scratch) tokens.push_back({candidate.token, (*this)(candidate.logit)});
+  return tokens;
 }
 
 }  // namespace sluice

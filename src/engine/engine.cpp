@@ -19,6 +19,16 @@ void Engine::cancel(RequestId request) { loop_->cancel(request); }
 
 EngineStats Engine::stats() const { return loop_->stats(); }
 
+bool Engine::failed() const { return !failure().empty(); }
+
+std::string Engine::failure() const { return loop_->failure(); }
+
+void StepSizes::add(std::uint64_t rows_of_step) {
+  rows += rows_of_step;
+  for (std::size_t i = 0; i < bounds.size(); ++i) up_to[i] += rows_of_step <= bounds[i] ? 1 : 0;
+  ++up_to.back();
+}
+
 const ModelInfo& Engine::model_info() const { return loop_->model->info(); }
 
 std::int64_t Engine::max_model_len() const { return loop_->plan.max_model_len; }

@@ -4,6 +4,10 @@
 #include <exception>
 #include <utility>
 
+#include "base/check.h"
+#include "base/error.h"
+#include "engine/candidates.h"
+
 namespace sluice {
 
 namespace {
@@ -26,14 +30,44 @@ Generation::Generation(RequestId id, Request request, const GenerationLimits& li
       longest_(longest_of(request_, limits)),
       sampler_(request_.sampling, request_.prompt, stop_tokens_, limits.vocabulary,
                request_.sampling.seed.value_or(seed)),
+      vocabulary_(static_cast<std::size_t>(limits.vocabulary)),
       tokens_(request_.prompt) {}
 
 void Generation::start(Clock::time_point now) {
   if (timings_.queued.count() == 0) timings_.queued = now - submitted_;
 }
 
+std::int64_t Generation::reported_rows() const {
+  return request_.sampling.prompt_logprobs < 0 ? 0 : prompt_tokens() - 1;
+}
+
+void Generation::report(std::int64_t row, std::span<const float> logits, SamplerScratch& scratch) {
+  if (!prompt_error_.empty()) return;
+  try {
+    CHECK(row == std::ssize(prompt_logprobs_) && row < reported_rows(), "row {} after {} of {}", row,
+          prompt_logprobs_.size(), reported_rows());
+    prompt_logprobs_.push_back(prompt_logprob(row, logits, scratch));
+  } catch (const std::exception& error) {
+    prompt_error_ = error.what();
+  }
+}
+
+PromptLogprob Generation::prompt_logprob(std::int64_t row, std::span<const float> logits,
+                                         SamplerScratch& scratch) const {
+  if (!summarize(logits).valid) {
+    fail<RequestError>("the model's logits after {} tokens of the prompt are not finite numbers", row + 1);
+  }
+  const std::span<const float> ids = logits.first(vocabulary_);
+  const LogSoftmax logprob(ids, summarize(ids).largest);
+  const TokenId token = request_.prompt[static_cast<std::size_t>(row + 1)];
+  const float logit = logits[static_cast<std::size_t>(token)];
+  const auto count = static_cast<std::size_t>(request_.sampling.prompt_logprobs);
+  return {token, logprob(logit), rank_of(ids, logit, token), logprob.best(count, scratch.candidates)};
+}
+
 TokenEvent Generation::advance(std::span<float> logits, SamplerScratch& scratch) {
   try {
+    if (!prompt_error_.empty()) return end(FinishReason::error, prompt_error_);
     Sampled sampled = sampler_.sample(logits, request_.filter.get(), scratch);
     if (!sampled.error.empty()) return end(FinishReason::error, std::move(sampled.error));
     tokens_.push_back(sampled.token);
@@ -41,7 +75,9 @@ TokenEvent Generation::advance(std::span<float> logits, SamplerScratch& scratch)
     TokenEvent event = this->event();
     event.token = sampled.token;
     event.logprob = sampled.logprob;
+    event.rank = sampled.rank;
     event.top_logprobs = std::move(sampled.top_logprobs);
+    event.prompt_logprobs = std::exchange(prompt_logprobs_, {});
     event.finish_reason = reason;
     return event;
   } catch (const std::exception& error) {

@@ -33,8 +33,13 @@ class Generation {
   /// Tokens that it has at the end, if nothing stops it before.
   std::int64_t longest() const { return longest_; }
 
+  /// So many first rows of the prompt tell the log-probability of the token that comes after them; 0: not wanted.
+  std::int64_t reported_rows() const;
+
   /// Its first step begins.
   void start(Clock::time_point now);
+  /// The logits after token `row` of the prompt, one of reported_rows(). Rows come in order, each once.
+  void report(std::int64_t row, std::span<const float> logits, SamplerScratch& scratch);
   /// The next token after a row of logits, which is overwritten; a failure within ends the request.
   TokenEvent advance(std::span<float> logits, SamplerScratch& scratch);
   /// The event of an end without a token.
@@ -43,6 +48,7 @@ class Generation {
   bool deliver(const TokenEvent& event) const;
 
  private:
+  PromptLogprob prompt_logprob(std::int64_t row, std::span<const float> logits, SamplerScratch& scratch) const;
   FinishReason reason_after(TokenId token);
   TokenEvent event();
 
@@ -51,7 +57,10 @@ class Generation {
   std::vector<TokenId> stop_tokens_;  // all that end it
   std::int64_t longest_;
   Sampler sampler_;
+  std::size_t vocabulary_;
   std::vector<TokenId> tokens_;
+  std::vector<PromptLogprob> prompt_logprobs_;  // until the first token
+  std::string prompt_error_;                    // not empty: what went wrong in them; the request ends with it
   Clock::time_point submitted_ = Clock::now();
   RequestTimings timings_;
 };

@@ -27,6 +27,7 @@ std::int64_t rows_of_step(const EngineOptions& options) {
   require(options.max_model_len >= 0, "max_model_len", options.max_model_len, "0 (chosen) or more");
   require(options.max_num_seqs >= 0, "max_num_seqs", options.max_num_seqs, "0 (chosen) or more");
   require(options.max_batched_tokens >= 0, "max_batched_tokens", options.max_batched_tokens, "0 (chosen) or more");
+  require(options.max_queued >= 0, "max_queued", options.max_queued, "0 (no limit) or more");
   require(options.memory_utilization > 0.0 && options.memory_utilization <= 1.0, "memory_utilization",
           options.memory_utilization, "above 0, up to 1");
   if (options.max_batched_tokens == 0) {
@@ -76,6 +77,7 @@ Engine::Loop::Loop(std::unique_ptr<Ops> device, std::unique_ptr<Model> loaded, c
       plan(cache_plan(*ops, *model, options, max_batched_tokens)),
       generation_limits(limits_of(*model, options, plan.max_model_len)),
       request_limits{plan.max_model_len, model->info().vocabulary, generation_limits.vocabulary},
+      max_queued(options.max_queued),
       seed(options.seed != 0 ? options.seed : system_seed()),
       poison(options.poison_freed || checking_build),
       kv_(model->cache_needs(), ops->kv_dtype(), plan.blocks, memory_of(*ops)),
@@ -107,6 +109,10 @@ RequestId Engine::Loop::submit(Request request) {
   {
     const std::lock_guard lock(mutex_);
     if (!failure_.empty()) throw DeviceError(failure_);
+    const std::int64_t waiting = published_.waiting + std::ssize(arrivals_);
+    if (max_queued > 0 && waiting >= max_queued) {
+      fail<QueueFullError>("{} requests wait already, the most that are let wait; come again later", waiting);
+    }
     arrivals_.push_back(std::move(generation));
   }
   wake_.notify_one();
@@ -128,6 +134,11 @@ EngineStats Engine::Loop::stats() {
   return stats;
 }
 
+std::string Engine::Loop::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 void Engine::Loop::run() {
   try {
     while (receive()) step();
@@ -147,11 +158,13 @@ bool Engine::Loop::receive() {
     std::unique_lock lock(mutex_);
     if (scheduler_.idle()) wake_.wait(lock, [this] { return stopping_ || !arrivals_.empty() || !cancels_.empty(); });
     arrivals.swap(arrivals_);
+    published_.waiting += static_cast<int>(arrivals.size());
     cancels.swap(cancels_);
     stopping = stopping_;
   }
   for (const GenerationPtr& generation : arrivals) {
-    scheduler_.add(generation->id(), generation->priority(), std::ssize(generation->tokens()), generation->longest());
+    scheduler_.add(generation->id(), generation->priority(), std::ssize(generation->tokens()), generation->longest(),
+                   generation->reported_rows());
     generations_.emplace(generation->id(), generation);
   }
   for (const RequestId id : cancels) {
@@ -182,7 +195,7 @@ void Engine::Loop::step() {
     if (item.first == 0) generation.start(now);
     sequences.push_back(
         {generation.tokens().subspan(static_cast<std::size_t>(item.first), static_cast<std::size_t>(item.count)),
-         item.first, item.cache->blocks(), item.cache->slot(), item.score});
+         item.first, item.cache->blocks(), item.cache->slot(), item.scored_rows});
   }
   {
     const Scope scope(*ops);
@@ -192,43 +205,52 @@ void Engine::Loop::step() {
     sample(step, forward.logits);
   }
   ++counters_.steps;
+  counters_.iteration_tokens.add(static_cast<std::uint64_t>(step.rows()));
   scheduler_.apply(results_);
   tidy_caches();
   publish();
   deliver();
 }
 
-/// The next token of each sequence that was scored.
+/// The next token of each sequence that has one now, and what other scored rows tell about prompts.
 void Engine::Loop::sample(const StepPlan& step, const Tensor& logits) {
   results_.clear();
-  std::vector<GenerationPtr> scored;
-  for (const StepItem& item : step.items) {
-    if (item.score) scored.push_back(generations_.at(item.sequence));
-  }
-  if (scored.empty()) return;
-  const std::int64_t count = std::ssize(scored), columns = model->info().vocabulary;
-  CHECK(logits.shape() == Shape({count, columns}) && logits.dtype() == DType::f32, "{} logits {} of {} sequences",
+  const std::int64_t count = step.scored_rows(), columns = model->info().vocabulary;
+  if (count == 0) return;
+  CHECK(logits.shape() == Shape({count, columns}) && logits.dtype() == DType::f32, "{} logits {} of {} rows",
         name_of(logits.dtype()), logits.shape().to_string(), count);
   logits_.resize(static_cast<std::size_t>(std::min(count, rows_per_copy) * columns));
-  for (std::int64_t row = 0; row < count; ++row) {
-    if (row % rows_per_copy == 0) {
-      ops->to_host(logits_.data(), logits.slice(0, row, std::min(rows_per_copy, count - row)));
+  std::int64_t row = 0;
+  for (const StepItem& item : step.items) {
+    const std::int64_t end = item.first + item.count;
+    for (std::int64_t token = end - item.scored_rows; token < end; ++token, ++row) {
+      if (row % rows_per_copy == 0) {
+        ops->to_host(logits_.data(), logits.slice(0, row, std::min(rows_per_copy, count - row)));
+      }
+      const auto begin = static_cast<std::size_t>(row % rows_per_copy * columns);
+      const std::span<float> values = std::span(logits_).subspan(begin, static_cast<std::size_t>(columns));
+      const GenerationPtr generation = generations_.at(item.sequence);
+      if (item.score && token == end - 1) {
+        sample_row(generation, values);
+      } else {
+        generation->report(token, values, scratch_);
+      }
     }
-    const GenerationPtr& generation = scored[static_cast<std::size_t>(row)];
-    const auto begin = static_cast<std::size_t>(row % rows_per_copy * columns);
-    TokenEvent event =
-        generation->advance(std::span(logits_).subspan(begin, static_cast<std::size_t>(columns)), scratch_);
-    const bool finished = event.finish_reason != FinishReason::none;
-    results_.push_back({generation->id(), finished});
-    if (event.token.has_value()) {
-      ++counters_.generated_tokens;
-      if (event.output_tokens == 1) counters_.prompt_tokens += static_cast<std::uint64_t>(event.prompt_tokens);
-    }
-    if (finished) {
-      finish(generation, std::move(event));
-    } else {
-      outbox_.push_back({generation, std::move(event)});
-    }
+  }
+}
+
+void Engine::Loop::sample_row(const GenerationPtr& generation, std::span<float> logits) {
+  TokenEvent event = generation->advance(logits, scratch_);
+  const bool finished = event.finish_reason != FinishReason::none;
+  results_.push_back({generation->id(), finished});
+  if (event.token.has_value()) {
+    ++counters_.generated_tokens;
+    if (event.output_tokens == 1) counters_.prompt_tokens += static_cast<std::uint64_t>(event.prompt_tokens);
+  }
+  if (finished) {
+    finish(generation, std::move(event));
+  } else {
+    outbox_.push_back({generation, std::move(event)});
   }
 }
 
@@ -286,6 +308,7 @@ void Engine::Loop::publish() {
   counters_.waiting = static_cast<int>(scheduler_.waiting());
   counters_.blocks_used = scheduler_.blocks().used();
   counters_.blocks_total = scheduler_.blocks().total();
+  counters_.block_size = kv_block_size;
   counters_.state_slots_used = scheduler_.slots().used();
   counters_.state_slots_total = scheduler_.slots().total();
   counters_.preemptions = scheduler_.preemptions();

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -29,6 +30,7 @@ struct Engine::Loop {
   RequestId submit(Request request);
   void cancel(RequestId request);
   EngineStats stats();
+  std::string failure();
 
   // Constant after construction, in the order of what needs what.
   const std::unique_ptr<Ops> ops;
@@ -37,6 +39,7 @@ struct Engine::Loop {
   const CachePlan plan;
   const GenerationLimits generation_limits;
   const RequestLimits request_limits;
+  const int max_queued;
   const std::uint64_t seed;
   const bool poison;
 
@@ -51,6 +54,7 @@ struct Engine::Loop {
   bool receive();
   void step();
   void sample(const StepPlan& step, const Tensor& logits);
+  void sample_row(const GenerationPtr& generation, std::span<float> logits);
   void finish(const GenerationPtr& generation, TokenEvent event);
   void end_all(FinishReason reason, const std::string& error);
   void give_up(const std::string& error);
@@ -77,8 +81,8 @@ struct Engine::Loop {
   std::deque<GenerationPtr> arrivals_;
   std::vector<RequestId> cancels_;
   bool stopping_ = false;
-  std::string failure_;  // not empty: the device failed
-  EngineStats published_;
+  std::string failure_;    // not empty: the device failed
+  EngineStats published_;  // waiting: also what was taken from arrivals_ since
   RequestId next_id_ = 1;
 
   std::thread thread_;

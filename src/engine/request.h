@@ -32,6 +32,7 @@ struct SamplingParams {
   std::vector<TokenId> stop_token_ids;  // in addition to those of the model
   bool ignore_eos = false;              // the model's own stop ids do not end the request
   int top_logprobs = -1;                // -1: none; n: of the chosen token and the n best
+  int prompt_logprobs = -1;             // -1: none; n: of each token of the prompt and the n best in its place
 };
 
 /// Narrows what may be sampled next (a grammar). One per request, called on the engine's thread.
@@ -59,6 +60,14 @@ struct TokenLogprob {
   float logprob = 0.0f;
 };
 
+/// A token of the prompt, as the model saw it coming: log-probabilities over the ids that can be sampled.
+struct PromptLogprob {
+  TokenId token = 0;
+  float logprob = 0.0f;
+  int rank = 1;                   // 1: the most likely
+  std::vector<TokenLogprob> top;  // best first
+};
+
 /// Times of one request, from its submission; zero until reached.
 struct RequestTimings {
   std::chrono::nanoseconds queued{}, first_token{}, total{};
@@ -69,8 +78,11 @@ struct RequestTimings {
 struct TokenEvent {
   RequestId request = 0;
   std::optional<TokenId> token;
-  std::optional<float> logprob;            // of token, when top_logprobs >= 0
+  std::optional<float> logprob;  // of token, when top_logprobs >= 0
+  int rank = 0;                  // of token before filter, bias and penalties, with logprob; 1: the most likely
   std::vector<TokenLogprob> top_logprobs;  // best first
+  // With the first token, when prompt_logprobs >= 0: of prompt tokens 1, 2, ... (nothing comes before token 0).
+  std::vector<PromptLogprob> prompt_logprobs;
   FinishReason finish_reason = FinishReason::none;
   std::string error;  // for FinishReason::error
   int prompt_tokens = 0, output_tokens = 0;

@@ -50,12 +50,11 @@ Sampled Sampler::sample(std::span<float> row, TokenFilter* filter, SamplerScratc
   Sampled sampled;
   sampled.token = params_.temperature == 0.0f ? summary.token : draw(logits, summary.largest, scratch);
   if (logprobs) {
-    const auto log_sum = static_cast<float>(std::log(sum_of_weights(scratch.raw, largest, 1.0f)));
-    sampled.logprob = scratch.raw[static_cast<std::size_t>(sampled.token)] - largest - log_sum;
-    select_best(scratch.raw, static_cast<std::size_t>(params_.top_logprobs), scratch.candidates);
-    for (const Candidate& best : scratch.candidates) {
-      sampled.top_logprobs.push_back({best.token, best.logit - largest - log_sum});
-    }
+    const LogSoftmax logprob(scratch.raw, largest);
+    const float logit = scratch.raw[static_cast<std::size_t>(sampled.token)];
+    sampled.logprob = logprob(logit);
+    sampled.rank = rank_of(scratch.raw, logit, sampled.token);
+    sampled.top_logprobs = logprob.best(static_cast<std::size_t>(params_.top_logprobs), scratch.candidates);
   }
   ++chosen_;
   ++counts_[sampled.token];

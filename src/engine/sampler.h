@@ -15,6 +15,7 @@ namespace sluice {
 struct Sampled {
   TokenId token = 0;
   std::optional<float> logprob;
+  int rank = 0;  // with logprob
   std::vector<TokenLogprob> top_logprobs;
   std::string error;  // empty: there is a token
 };

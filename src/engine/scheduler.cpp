@@ -9,6 +9,9 @@
 namespace sluice {
 
 namespace {
+/// The most rows of a piece that reports all of them.
+constexpr std::int64_t most_reporting_rows = kv_block_size;
+
 /// Where a piece that starts at `first` ends when it may have this many rows: at a multiple of the block size before
 /// the last known token, unless the rows do not reach one.
 std::int64_t piece_end(std::int64_t first, std::int64_t known, std::int64_t rows) {
@@ -26,12 +29,13 @@ Scheduler::Scheduler(std::int64_t blocks, std::int64_t slots, std::int64_t max_b
   CHECK(slots >= 1 && max_batched_tokens >= slots, "{} rows for {} sequences", max_batched_tokens, slots);
 }
 
-void Scheduler::add(RequestId id, int priority, std::int64_t tokens, std::int64_t longest) {
+void Scheduler::add(RequestId id, int priority, std::int64_t tokens, std::int64_t longest, std::int64_t reported) {
   CHECK(tokens >= 1 && tokens <= longest, "{} tokens of {}", tokens, longest);
+  CHECK(reported >= 0 && reported < tokens, "{} rows of {} tokens", reported, tokens);
   CHECK(kv_blocks_for(longest) <= pools_.blocks.total(), "{} tokens in {} blocks", longest, pools_.blocks.total());
   const Order order{priority, arrivals_++};
   CHECK(index_.emplace(id, order).second, "sequence {} exists already", id);
-  waiting_.try_emplace(order, id, tokens, pools_);
+  waiting_.try_emplace(order, id, tokens, reported, pools_);
 }
 
 bool Scheduler::cancel(RequestId id) {
@@ -63,7 +67,7 @@ StepPlan Scheduler::plan() {
   make_room_by_priority();
   std::vector<Piece> pieces;
   for (auto& [order, sequence] : running_) {
-    if (sequence.decodes()) pieces.push_back({&sequence, 1});
+    if (sequence.decodes()) pieces.push_back({&sequence, 1, 1});
   }
   const std::int64_t rows = max_batched_tokens_ - static_cast<std::int64_t>(pieces.size());
   admit(rows);
@@ -71,13 +75,21 @@ StepPlan Scheduler::plan() {
   pieces.insert(pieces.end(), prefills.begin(), prefills.end());
 
   StepPlan plan;
-  for (const auto& [sequence, count] : pieces) {
-    plan.items.push_back({sequence->id, sequence->computed, count, count == sequence->remaining(), &sequence->cache});
-  }
+  for (const Piece& piece : pieces) plan.items.push_back(item_of(piece));
   CHECK(!plan.items.empty() || idle(), "{} running and {} waiting, but nothing to do", running(), waiting());
   planned_ = plan.items;
   step_open_ = true;
   return plan;
+}
+
+StepItem Scheduler::item_of(const Piece& piece) {
+  const Sequence& sequence = *piece.sequence;
+  const std::int64_t end = sequence.computed + piece.count;
+  const bool score = end == sequence.known;
+  // Rows that were reported before the sequence had to be computed anew are not reported again.
+  const std::int64_t first_scored =
+      sequence.reports() ? std::clamp(sequence.reported, sequence.computed, end) : end - (score ? 1 : 0);
+  return {sequence.id, sequence.computed, piece.count, score, end - first_scored, &sequence.cache};
 }
 
 void Scheduler::apply(std::span<const StepResult> results) {
@@ -85,7 +97,9 @@ void Scheduler::apply(std::span<const StepResult> results) {
   step_open_ = false;
   std::size_t scored = 0;
   for (const StepItem& item : planned_) {
-    find(item.sequence).computed = item.first + item.count;
+    Sequence& sequence = find(item.sequence);
+    sequence.computed = item.first + item.count;
+    sequence.reported = std::max(sequence.reported, std::min(sequence.computed, sequence.to_report));
     scored += item.score ? 1 : 0;
   }
   CHECK(scored == results.size(), "{} results for {} scored sequences", results.size(), scored);
@@ -165,12 +179,14 @@ void Scheduler::admit(std::int64_t rows) {
 std::vector<Scheduler::Piece> Scheduler::choose_prefills(std::int64_t rows) {
   std::vector<Piece> pieces;
   std::int64_t wanted = 0;
+  bool one_reports = false;
   for (auto& [order, sequence] : running_) {
-    if (sequence.decodes()) continue;
+    if (sequence.decodes() || (one_reports && sequence.reports())) continue;
     const std::int64_t fewest = fewest_rows(sequence.remaining());
     if (wanted > 0 && wanted + fewest > rows) break;
     wanted += fewest;
-    pieces.push_back({&sequence, 0});
+    one_reports = one_reports || sequence.reports();
+    pieces.push_back({&sequence, 0, sequence.reports() ? std::min(rows, most_reporting_rows) : rows});
   }
   if (rows > 0) share_rows(pieces, rows);
   std::erase_if(pieces, [](const Piece& piece) { return piece.count == 0; });
@@ -186,12 +202,13 @@ void Scheduler::share_rows(std::vector<Piece>& pieces, std::int64_t rows) {
     const std::int64_t fewest = fewest_rows(sequence.remaining());
     reserved -= fewest;
     const std::int64_t share = reserved == 0 ? rows : std::max(fewest, std::min(rows / 2, rows - reserved));
-    piece.count = piece_end(sequence.computed, sequence.known, share) - sequence.computed;
+    piece.count = piece_end(sequence.computed, sequence.known, std::min(share, piece.most)) - sequence.computed;
     rows -= piece.count;
   }
   for (Piece& piece : pieces) {
     const Sequence& sequence = *piece.sequence;
-    const std::int64_t more = piece_end(sequence.computed, sequence.known, piece.count + rows) - sequence.computed;
+    const std::int64_t most = std::min(piece.count + rows, piece.most);
+    const std::int64_t more = piece_end(sequence.computed, sequence.known, most) - sequence.computed;
     rows -= more - piece.count;
     piece.count = more;
   }

@@ -19,14 +19,17 @@ namespace sluice {
 /// order of priority, then arrival, as soon as all they know so far fits. When blocks run out, the last in that order
 /// gives its caches back and waits again: it is prefilled anew, its own output included. The first in order always
 /// makes progress, so every sequence ends.
+///
+/// A sequence may ask for the logits of its first rows as well. Each is reported once, in order; until that is done,
+/// its pieces are short and no other such sequence is in the step, which bounds the memory of the logits.
 class Scheduler {
  public:
   /// A step has at most max_batched_tokens rows; at least one for each slot.
   Scheduler(std::int64_t blocks, std::int64_t slots, std::int64_t max_batched_tokens);
 
   /// A sequence of `tokens` tokens that grows to `longest` at most, which must fit when it is alone. Lower priority
-  /// values run first.
-  void add(RequestId id, int priority, std::int64_t tokens, std::int64_t longest);
+  /// values run first. The logits of the first `reported` rows are wanted beside those that a token is sampled from.
+  void add(RequestId id, int priority, std::int64_t tokens, std::int64_t longest, std::int64_t reported = 0);
   /// Forgets a sequence, not between plan() and apply(). False when there is none of this id.
   bool cancel(RequestId id);
 
@@ -51,19 +54,21 @@ class Scheduler {
  private:
   using Order = std::pair<int, std::uint64_t>;  // priority, arrival
   struct Sequence {
-    Sequence(RequestId sequence_id, std::int64_t tokens, CachePools& pools)
-        : id(sequence_id), known(tokens), cache(pools) {}
+    Sequence(RequestId sequence_id, std::int64_t tokens, std::int64_t first_rows, CachePools& pools)
+        : id(sequence_id), known(tokens), to_report(first_rows), cache(pools) {}
     std::int64_t remaining() const { return known - computed; }
     bool decodes() const { return remaining() == 1 && computed > 0; }
+    bool reports() const { return reported < to_report; }
     RequestId id;
-    std::int64_t known;         // tokens that exist
-    std::int64_t computed = 0;  // of these, in the caches
+    std::int64_t known;                    // tokens that exist
+    std::int64_t computed = 0;             // of these, in the caches
+    std::int64_t to_report, reported = 0;  // first rows whose logits are wanted; of these, had in some step
     SequenceCache cache;
   };
   using Sequences = std::map<Order, Sequence>;
   struct Piece {
     Sequence* sequence;
-    std::int64_t count;
+    std::int64_t count, most;  // rows; at most so many
   };
 
   void make_room_for_running();
@@ -73,6 +78,7 @@ class Scheduler {
   void admit(std::int64_t rows);
   std::vector<Piece> choose_prefills(std::int64_t rows);
   static void share_rows(std::vector<Piece>& pieces, std::int64_t rows);
+  static StepItem item_of(const Piece& piece);
   Sequence& find(RequestId id);
 
   CachePools pools_;  // outlives the sequences' caches

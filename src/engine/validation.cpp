@@ -43,6 +43,8 @@ void check_lengths(const SamplingParams& params) {
   }
   require(params.top_logprobs >= -1 && params.top_logprobs <= most_top_logprobs, "top_logprobs", params.top_logprobs,
           fmt::format("-1 (none) to {}", most_top_logprobs));
+  require(params.prompt_logprobs >= -1 && params.prompt_logprobs <= most_top_logprobs, "prompt_logprobs",
+          params.prompt_logprobs, fmt::format("-1 (none) to {}", most_top_logprobs));
 }
 }  // namespace
 
