@@ -23,11 +23,13 @@ StopMatcher::StopMatcher(const std::vector<std::string>& strings) {
 
 std::size_t StopMatcher::add(char byte) {
   std::size_t longest = 0;
-  for (Pattern& pattern : patterns_) {
+  for (std::size_t i = 0; i < patterns_.size(); ++i) {
+    Pattern& pattern = patterns_[i];
     std::size_t& matched = pattern.matched;
     while (matched > 0 && byte != pattern.text[matched]) matched = pattern.border[matched - 1];
     if (byte == pattern.text[matched]) ++matched;
     if (matched < pattern.text.size()) continue;
+    if (matched > longest) found_ = i;
     longest = std::max(longest, matched);
     matched = pattern.border[matched - 1];
   }
@@ -46,7 +48,7 @@ std::string StopCutter::add(std::string_view text) {
     held_ += byte;
     if (const std::size_t length = matcher_.add(byte); length > 0) {
       stopped_ = true;
-      held_.resize(held_.size() - length);
+      if (!include_stop_) held_.resize(held_.size() - length);
       return std::exchange(held_, {});
     }
   }

@@ -98,6 +98,23 @@ TEST(StopCutter, ShowsNothingAfterAStop) {
   EXPECT_EQ(cutter.finish(), "");
 }
 
+TEST(StopCutter, TellsWhichStringStoppedIt) {
+  StopCutter cutter({"xyz", "c", "abc", "b!"});
+  cutter.add("xy ab");
+  EXPECT_EQ(cutter.stop(), "");
+  cutter.add("c b!");
+  EXPECT_EQ(cutter.stop(), "abc");
+}
+
+TEST(StopCutter, KeepsTheStopInTheTextIfItShould) {
+  StopCutter cutter({"stop"}, true);
+  EXPECT_EQ(cutter.add("one st"), "one ");
+  EXPECT_EQ(cutter.add("op two"), "stop");
+  EXPECT_EQ(cutter.stop(), "stop");
+  EXPECT_EQ(cutter.add("three"), "");
+  EXPECT_EQ(cutter.finish(), "");
+}
+
 /// The definition: the first end of a string, and the longest string there.
 std::string cut_by_definition(const std::string& text, const std::vector<std::string>& strings) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
