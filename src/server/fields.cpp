@@ -76,9 +76,11 @@ std::optional<std::int64_t> Fields::integer(std::string_view key, std::int64_t l
   if (value == nullptr) return std::nullopt;
   const std::optional<std::int64_t> number = whole_number(*value);
   if (!number || *number < low || *number > high) {
+    const bool any = low == INT64_MIN && high == INT64_MAX;
     fail_type(path_of(key),
-              high == INT64_MAX ? fmt::format("an integer of {} or more", low)
-                                : fmt::format("an integer from {} to {}", low, high),
+              any                 ? "an integer of 64 bits"
+              : high == INT64_MAX ? fmt::format("an integer of {} or more", low)
+                                  : fmt::format("an integer from {} to {}", low, high),
               *value);
   }
   return number;

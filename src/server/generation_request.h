@@ -37,7 +37,8 @@ struct GenerationRequest {
   std::vector<TextPrompt> prompts;  // at least one
   ToolChoice tool_choice;
   bool parallel_tool_calls = true;
-  bool separate_reasoning = true;  // chat: reasoning is told apart from content
+  bool separate_reasoning = true;  // chat: false: reasoning is the beginning of the content, up to its "</think>"
+  bool include_reasoning = true;   // chat: false: reasoning is not shown
   SamplingParams sampling;         // with the defaults of the server filled in; seed of the first choice
   bool limits_output = true;       // false: max_tokens is 0 because nothing is to be generated (echo alone)
   std::vector<std::string> stop;
@@ -51,6 +52,8 @@ struct GenerationRequest {
   bool include_usage = false;     // a last event of the stream has the usage
   bool continuous_usage = false;  // every event has it
   bool return_token_ids = false;
+  int shown_prompt_logprobs =
+      -1;  // prompt_logprobs as asked for by name; echo with logprobs raises only the sampling's
   std::string user_request_id;
   std::vector<std::string> unknown_fields;  // ignored, for the log
 };

@@ -22,6 +22,7 @@ struct ReportedToken {
     float logprob = 0.0f;
   };
   std::vector<Alternative> top;  // best first
+  int rank = 0;                  // of the token itself; 1: the most likely, 0: not known
 };
 
 /// What one choice got since the last event: text in its parts, and the tokens it is made of. Text may lag behind the
