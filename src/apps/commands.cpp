@@ -1,6 +1,7 @@
 #include "apps/commands.h"
 
 #include "apps/command_options.h"
+#include "apps/serve_options.h"
 
 namespace sluice {
 
@@ -28,8 +29,15 @@ const Command all_commands[] = {
       "Complete a raw text, a chat or token ids.", "sluice generate --messages chat.json --temperature 0 --json"},
      generate_command,
      entries_of<GenerateOptions>},
-    {{"bench", "[MODEL | --shape NAME] [flags]", "Measure prefill and decode against the machine's own limits.",
-      "sluice bench --shape qwen3.5-0.8b --pp 512 --tg 64"},
+    {{"serve", "[MODEL | --shape NAME] [flags]",
+      "Serve the model over HTTP: OpenAI's and Anthropic's APIs, and a chat page.",
+      "sluice serve --port 8000\n  sluice serve Qwen/Qwen3.5-0.8B --host 0.0.0.0 --api-key SECRET"},
+     serve_command,
+     entries_of<ServeOptions>},
+    {{"bench", "[MODEL | --shape NAME | --serve URL] [flags]",
+      "Measure prefill and decode against the machine's own limits, or a server under load.",
+      "sluice bench --shape qwen3.5-0.8b --pp 512 --tg 64\n"
+      "  sluice bench --serve http://localhost:8000 --concurrency 1,16 --requests 64 --goodput ttft:200,tpot:50"},
      bench_command,
      entries_of<BenchOptions>},
     {{"inspect", "[MODEL] [flags]", "Show the config, the tensors and the memory plan of a checkpoint.",

@@ -21,6 +21,7 @@ std::span<const Command> commands();
 
 int run_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int generate_command(const CommandInfo& info, const std::vector<std::string>& arguments);
+int serve_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int bench_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int inspect_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int logits_command(const CommandInfo& info, const std::vector<std::string>& arguments);

@@ -8,7 +8,6 @@
 
 #include "apps/interrupt.h"
 #include "base/error.h"
-#include "text/detokenizer.h"
 #include "text/stop_strings.h"
 
 namespace sluice {
@@ -58,53 +57,6 @@ class EventQueue {
   std::deque<TokenEvent> events_;
 };
 
-/// Tokens to text to the parts of a reply.
-class ReplyReader {
- public:
-  ReplyReader(const Session& session, const ReplyReading& reading, bool ignore_eos)
-      : session_(session),
-        is_chat_(reading.is_chat),
-        ignore_eos_(ignore_eos),
-        cutter_(reading.stop),
-        parser_(reading.format) {
-    if (session.tokenizer) detokenizer_.emplace(session.tokenizer);
-  }
-  ReplyDelta add(TokenId token, bool is_last) {
-    const auto& stops = session_.stop_tokens;
-    const bool ends_turn = is_last && !ignore_eos_ && std::binary_search(stops.begin(), stops.end(), token);
-    return detokenizer_ && !ends_turn ? parse(cutter_.add(detokenizer_->add(token))) : ReplyDelta{};
-  }
-  ReplyDelta finish() {
-    if (!detokenizer_) return {};
-    std::string rest = cutter_.add(detokenizer_->finish());
-    rest += cutter_.finish();
-    ReplyDelta delta = parse(rest);
-    if (!is_chat_) return delta;
-    ReplyDelta last = parser_.finish();
-    delta.reasoning += last.reasoning;
-    delta.content += last.content;
-    delta.tool_calls.insert(delta.tool_calls.end(), last.tool_calls.begin(), last.tool_calls.end());
-    return delta;
-  }
-  Reply reply() const { return is_chat_ ? parser_.reply() : Reply{"", text_, {}}; }
-
- private:
-  ReplyDelta parse(const std::string& text) {
-    if (is_chat_) return parser_.add(text);
-    text_ += text;
-    ReplyDelta delta;
-    delta.content = text;
-    return delta;
-  }
-
-  const Session& session_;
-  bool is_chat_, ignore_eos_;
-  std::optional<Detokenizer> detokenizer_;
-  StopCutter cutter_;
-  ReplyParser parser_;
-  std::string text_;
-};
-
 /// Cancels the request when its reader gives up on it.
 class RunningRequest {
  public:
@@ -145,12 +97,6 @@ Json template_variables(const std::string& thinking) {
   return variables;
 }
 
-bool ends_in_reasoning(const std::string& prompt) {
-  constexpr std::string_view opening = "<think>";
-  const std::size_t end = prompt.find_last_not_of(" \n") + 1;
-  return end >= opening.size() && prompt.compare(end - opening.size(), opening.size(), opening) == 0;
-}
-
 double Generated::prefill_tokens_per_second() const {
   const double seconds = std::chrono::duration<double>(timings.first_token - timings.queued).count();
   return seconds > 0.0 ? prompt_tokens / seconds : 0.0;
@@ -163,7 +109,9 @@ double Generated::decode_tokens_per_second() const {
 
 Generated generate_reply(const Session& session, std::vector<TokenId> prompt, const SamplingParams& sampling,
                          const ReplyReading& reading, const ReplyCallback& on_delta) {
-  ReplyReader reader(session, reading, sampling.ignore_eos);
+  std::optional<ReplyReader> reader;
+  if (session.tokenizer) reader.emplace(session.tokenizer, reading);
+  const auto& stops = session.stop_tokens;
   auto queue = std::make_shared<EventQueue>();
   Request request;
   request.prompt = std::move(prompt);
@@ -191,11 +139,13 @@ Generated generate_reply(const Session& session, std::vector<TokenId> prompt, co
     if (event->finish_reason == FinishReason::error) throw RequestError(event->error);
     if (!event->token || cancelled) continue;
     generated.tokens.push_back(*event->token);
-    on_delta(*event->token, reader.add(*event->token, event->finish_reason == FinishReason::stop));
+    const bool ends_turn = event->finish_reason == FinishReason::stop && !sampling.ignore_eos &&
+                           std::binary_search(stops.begin(), stops.end(), *event->token);
+    on_delta(*event->token, reader ? reader->add(*event->token, ends_turn) : ReplyDelta{});
   }
   if (cancelled) generated.finish_reason = FinishReason::cancelled;
-  on_delta(std::nullopt, reader.finish());
-  generated.reply = reader.reply();
+  on_delta(std::nullopt, reader ? reader->finish() : ReplyDelta{});
+  if (reader) generated.reply = reader->reply();
   return generated;
 }
 

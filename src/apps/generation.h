@@ -8,6 +8,7 @@
 #include "apps/session.h"
 #include "engine/request.h"
 #include "text/reply_parser.h"
+#include "text/reply_reader.h"
 
 namespace sluice {
 
@@ -16,16 +17,6 @@ SamplingParams sampling_params(const SamplingFlags& flags, const EngineFlags& en
 
 /// Variables of the chat template that --thinking sets.
 Json template_variables(const std::string& thinking);
-
-/// Whether a rendered prompt ends inside the model's thinking.
-bool ends_in_reasoning(const std::string& prompt);
-
-/// How the tokens of a reply are to be read.
-struct ReplyReading {
-  bool is_chat = false;  // split into reasoning, content and tool calls; else all is content
-  ReplyFormat format;
-  std::vector<std::string> stop;  // needs a tokenizer
-};
 
 struct Generated {
   std::vector<TokenId> tokens;  // the stop token included

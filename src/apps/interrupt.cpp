@@ -17,21 +17,23 @@ void on_interrupt(int) {
   if (interrupts.fetch_add(1) > 0) _exit(interrupted_exit_code);
 }
 
-void handle(void (*handler)(int)) {
+void handle(int signal, void (*handler)(int)) {
   struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, nullptr);
+  sigaction(signal, &action, nullptr);
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(std::initializer_list<int> signals) : signals_(signals) {
   interrupts = 0;
-  handle(on_interrupt);
+  for (const int signal : signals_) handle(signal, on_interrupt);
 }
 
-InterruptGuard::~InterruptGuard() { handle(SIG_DFL); }
+InterruptGuard::~InterruptGuard() {
+  for (const int signal : signals_) handle(signal, SIG_DFL);
+}
 
 bool InterruptGuard::interrupted() const { return interrupts > 0; }
 

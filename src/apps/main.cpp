@@ -21,7 +21,7 @@ std::string overview() {
   return text +
          "\nMODEL is a directory, or ORG/NAME[@revision] in the Hugging Face cache; the bundled tiny model when "
          "absent.\n"
-         "`sluice COMMAND --help` lists the flags of a command. The command `serve` is not in this build.\n\n"
+         "`sluice COMMAND --help` lists the flags of a command.\n\n"
          "example:\n  sluice run -p \"What is the capital of Peru?\"\n";
 }
 
@@ -37,7 +37,6 @@ int dispatch(const std::vector<std::string>& arguments) {
   for (const Command& command : commands()) {
     if (command.info.name == wanted) return command.run(command.info, rest);
   }
-  if (name == "serve") fail<UsageError>("serve: the HTTP server is not in this build");
   fail<UsageError>("unknown command \"{}\"; `sluice --help` lists them", name);
 }
 

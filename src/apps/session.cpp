@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "apps/bench_shapes.h"
 #include "apps/model_files.h"
 #include "base/log.h"
 #include "base/progress.h"
@@ -34,8 +35,27 @@ LoadedModel load_weights(const Json& config, std::unique_ptr<Checkpoint> checkpo
   return loaded;
 }
 
+namespace {
+
+void start_engine(Session& session, LoadedModel loaded, const EngineFlags& flags, const EngineLoad& load) {
+  EngineOptions options;
+  options.max_model_len = *flags.max_model_len;
+  options.max_num_seqs = flags.max_num_seqs.given() ? static_cast<int>(*flags.max_num_seqs) : load.num_seqs;
+  options.max_queued = load.max_queued;
+  options.max_batched_tokens = *flags.max_num_batched_tokens;
+  options.memory_utilization = *flags.memory_utilization;
+  options.seed = flags.seed.given() ? static_cast<std::uint64_t>(*flags.seed) : 0;
+  options.vocabulary_size = session.tokenizer ? session.tokenizer->size() : 0;
+  options.stop_tokens = session.stop_tokens;
+  session.checkpoint = std::move(loaded.checkpoint);
+  session.engine = std::make_unique<Engine>(std::move(loaded.ops), std::move(loaded.model), options);
+  for (const std::string& line : session.engine->describe()) log_info("{}", line);
+}
+
+}  // namespace
+
 Session open_session(const std::string& model, const EngineFlags& flags, const Environment& environment,
-                     bool needs_text) {
+                     bool needs_text, const EngineLoad& load) {
   Session session;
   session.directory = find_model(model, environment);
   const Json config = read_config(session.directory);
@@ -51,16 +71,15 @@ Session open_session(const std::string& model, const EngineFlags& flags, const E
   session.stop_tokens.erase(std::unique(session.stop_tokens.begin(), session.stop_tokens.end()),
                             session.stop_tokens.end());
 
-  EngineOptions options;
-  options.max_model_len = *flags.max_model_len;
-  options.max_num_seqs = std::max(1, static_cast<int>(*flags.max_num_seqs));  // these commands run one reply at a time
-  options.max_batched_tokens = *flags.max_num_batched_tokens;
-  options.memory_utilization = *flags.memory_utilization;
-  options.vocabulary_size = session.tokenizer ? session.tokenizer->size() : 0;
-  options.stop_tokens = session.stop_tokens;
-  session.checkpoint = std::move(loaded.checkpoint);
-  session.engine = std::make_unique<Engine>(std::move(loaded.ops), std::move(loaded.model), options);
-  for (const std::string& line : session.engine->describe()) log_info("{}", line);
+  start_engine(session, std::move(loaded), flags, load);
+  return session;
+}
+
+Session open_shape_session(const std::string& shape, const EngineFlags& flags, const Environment& environment,
+                           const EngineLoad& load) {
+  Session session;
+  const Json config = shape_config(shape);
+  start_engine(session, load_weights(config, shape_weights(shape, config), flags, environment), flags, load);
   return session;
 }
 

@@ -38,8 +38,18 @@ struct Session {
   std::unique_ptr<Engine> engine;
 };
 
+/// How many requests the engine of a command is for.
+struct EngineLoad {
+  int num_seqs = 1;    // at once, unless a flag says otherwise; 0: as many as fit
+  int max_queued = 0;  // 0: no limit
+};
+
 /// With `needs_text`, throws LoadError before loading anything for a model without tokenizer.
 Session open_session(const std::string& model, const EngineFlags& flags, const Environment& environment,
-                     bool needs_text);
+                     bool needs_text, const EngineLoad& load = {});
+
+/// The same with random weights of a published shape: no tokenizer, no stop tokens.
+Session open_shape_session(const std::string& shape, const EngineFlags& flags, const Environment& environment,
+                           const EngineLoad& load);
 
 }  // namespace sluice

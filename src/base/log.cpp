@@ -36,4 +36,13 @@ void log_message(LogLevel level, std::string_view text) {
   logger().log(level_of(level), spdlog::string_view_t(text.data(), text.size()));
 }
 
+void log_plain(std::string_view line) {
+  static spdlog::logger plain = [] {
+    spdlog::logger made("plain", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made.set_pattern("%v");
+    return made;
+  }();
+  plain.log(spdlog::level::critical, spdlog::string_view_t(line.data(), line.size()));
+}
+
 }  // namespace sluice

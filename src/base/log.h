@@ -12,6 +12,8 @@ enum class LogLevel : unsigned char { debug, info, warning, error, off };
 void set_log_level(LogLevel level);
 /// Writes one line to standard error, with time and level. Safe from many threads.
 void log_message(LogLevel level, std::string_view text);
+/// Writes a line as it is, whatever the level.
+void log_plain(std::string_view line);
 
 template <class... Args>
 void log_info(fmt::format_string<Args...> format, Args&&... args) {
