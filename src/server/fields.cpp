@@ -12,6 +12,7 @@ namespace sluice {
 
 namespace {
 constexpr std::size_t longest_shown = 60;
+constexpr std::size_t most_unknown = 32;
 
 /// Cuts before a character that would be split.
 std::string cut(std::string text) {
@@ -153,6 +154,7 @@ std::string Fields::path_of(std::string_view key) const {
 std::vector<std::string> Fields::unknown() const {
   std::vector<std::string> names;
   for (const auto& [key, value] : object_.items()) {
+    if (names.size() == most_unknown) break;
     if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) names.push_back(key);
   }
   return names;

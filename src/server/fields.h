@@ -39,7 +39,7 @@ class Fields {
   void ignore(std::string_view key) { find(key); }
   /// "PATH.KEY", or the key alone in the body.
   std::string path_of(std::string_view key) const;
-  /// Names of fields that nobody asked for so far.
+  /// Names of fields that nobody asked for so far; the first of them, if there are many.
   std::vector<std::string> unknown() const;
 
  private:

@@ -52,8 +52,7 @@ struct GenerationRequest {
   bool include_usage = false;     // a last event of the stream has the usage
   bool continuous_usage = false;  // every event has it
   bool return_token_ids = false;
-  int shown_prompt_logprobs =
-      -1;  // prompt_logprobs as asked for by name; echo with logprobs raises only the sampling's
+  int shown_prompt_logprobs = -1;  // as asked for by that name; sampling may have more, for echo
   std::string user_request_id;
   std::vector<std::string> unknown_fields;  // ignored, for the log
 };

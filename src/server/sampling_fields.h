@@ -14,7 +14,7 @@ namespace sluice {
 /// Fills request.sampling with the server's defaults, then reads into the request: temperature, top_p, top_k, min_p,
 /// presence_penalty, frequency_penalty, repetition_penalty, seed, stop, stop_token_ids, min_tokens, ignore_eos,
 /// logit_bias, n, prompt_logprobs, priority, include_stop_str_in_output, thinking_budget (thinking_token_budget),
-/// return_token_ids, request_id, user_request_id; stream and stream_options are read by read_stream_fields.
+/// return_token_ids, request_id.
 void read_sampling_fields(Fields& fields, const RequestDefaults& defaults, GenerationRequest& request);
 
 /// The first of these fields that is there; a count of tokens too large for an int is the largest int. The field must
@@ -26,7 +26,7 @@ void check_min_tokens(const Fields& fields, const SamplingParams& sampling);
 /// A string or a list of strings, none of them empty.
 std::vector<std::string> parse_stop(const Json& stop, const RequestDefaults& defaults, const std::string& path);
 
-/// stream, stream_options {include_usage, continuous_usage_stats}.
+/// stream, stream_options {include_usage, continuous_usage_stats}. After read_sampling_fields.
 void read_stream_fields(Fields& fields, GenerationRequest& request);
 
 /// Fields of other servers that would change the reply if they worked: refused by name, unless they ask for what
