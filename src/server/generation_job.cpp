@@ -169,11 +169,12 @@ void GenerationJob::count(std::size_t index, const TokenEvent& event) {
 
 void GenerationJob::take_prompt(std::size_t index, TokenEvent& event) {
   const auto n = static_cast<std::size_t>(prepared_.request.n);
-  if (!event.prompt_logprobs.empty() && index % n == 0) {
-    PromptInfo& prompt = result_.prompts[index / n];
-    prompt.logprobs.push_back(reported(prompt.ids.front(), std::nullopt, {}));
+  PromptInfo& prompt = result_.prompts[index / n];
+  // A prompt of one token has nothing to score, but is complete all the same.
+  if (prepared_.request.sampling.prompt_logprobs >= 0 && index % n == 0 && prompt.logprobs.empty()) {
+    prompt.logprobs.push_back(reported(prompt.ids.front(), std::nullopt, 0, {}));
     for (const PromptLogprob& scored : event.prompt_logprobs)
-      prompt.logprobs.push_back(reported(scored.token, scored.logprob, scored.top));
+      prompt.logprobs.push_back(reported(scored.token, scored.logprob, scored.rank, scored.top));
   }
   begin();
 }
@@ -234,7 +235,7 @@ void GenerationJob::take_token(std::size_t index, TokenEvent& event) {
   delta.index = static_cast<int>(index);
   delta.text = read(choices_[index], *event.token, ends);
   if (!ends && (request.sampling.top_logprobs >= 0 || request.return_token_ids))
-    delta.tokens.push_back(reported(*event.token, event.logprob, event.top_logprobs));
+    delta.tokens.push_back(reported(*event.token, event.logprob, event.rank, event.top_logprobs));
   if (event.finish_reason != FinishReason::none && choices_[index].reader)
     append(delta.text, choices_[index].reader->finish());
   if (is_empty(delta)) return;
@@ -344,12 +345,12 @@ void GenerationJob::cancel_choices() {
   }
 }
 
-ReportedToken GenerationJob::reported(TokenId token, std::optional<float> logprob,
+ReportedToken GenerationJob::reported(TokenId token, std::optional<float> logprob, int rank,
                                       const std::vector<TokenLogprob>& top) const {
   auto bytes_of = [this](TokenId id) {
     return model_->tokenizer ? std::string(model_->tokenizer->bytes_of(id)) : std::to_string(id);
   };
-  ReportedToken reported{token, bytes_of(token), logprob, {}};
+  ReportedToken reported{token, bytes_of(token), logprob, {}, rank};
   for (const TokenLogprob& other : top) reported.top.push_back({other.token, bytes_of(other.token), other.logprob});
   return reported;
 }

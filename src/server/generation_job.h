@@ -64,7 +64,8 @@ class GenerationJob {
   void count(std::size_t index, const TokenEvent& event);
   bool ends_turn(const TokenEvent& event) const;
   ReplyDelta read(Choice& choice, TokenId token, bool ends_turn) const;
-  ReportedToken reported(TokenId token, std::optional<float> logprob, const std::vector<TokenLogprob>& top) const;
+  ReportedToken reported(TokenId token, std::optional<float> logprob, int rank,
+                         const std::vector<TokenLogprob>& top) const;
   void begin();
   void add_event(std::variant<ChoiceDelta, ChoiceEnd> event);
   void write(const std::variant<ChoiceDelta, ChoiceEnd>& event);

@@ -60,13 +60,19 @@ PreparedPrompt prepare_chat(const ChatPrompt& chat, const ServedModel& model) {
   return prompt;
 }
 
-PreparedPrompt prepare_text(const TextPrompt& given, const ServedModel& model) {
+/// What an echo shows of a prompt that came as ids.
+std::string text_of(const std::vector<TokenId>& ids, const ServedModel& model) {
+  return model.tokenizer ? model.tokenizer->decode(ids) : fmt::format("{} ", fmt::join(ids, " "));
+}
+
+PreparedPrompt prepare_text(const TextPrompt& given, bool echo, const ServedModel& model) {
   PreparedPrompt prompt;
   if (const auto* text = std::get_if<std::string>(&given)) {
     prompt.text = *text;
     prompt.ids = tokenize_bounded(*text, model, true);
   } else {
     prompt.ids = std::get<std::vector<TokenId>>(given);
+    if (echo) prompt.text = text_of(prompt.ids, model);
   }
   return prompt;
 }
@@ -90,7 +96,7 @@ std::vector<PreparedPrompt> prepare_prompts(const GenerationRequest& request, co
   if (request.chat) {
     prompts.push_back(prepare_chat(*request.chat, model));
   } else {
-    for (const TextPrompt& prompt : request.prompts) prompts.push_back(prepare_text(prompt, model));
+    for (const TextPrompt& prompt : request.prompts) prompts.push_back(prepare_text(prompt, request.echo, model));
   }
   return prompts;
 }
