@@ -69,7 +69,11 @@ TokenEvent Generation::advance(std::span<float> logits, SamplerScratch& scratch)
   try {
     if (!prompt_error_.empty()) return end(FinishReason::error, prompt_error_);
     Sampled sampled = sampler_.sample(logits, request_.filter.get(), scratch);
-    if (!sampled.error.empty()) return end(FinishReason::error, std::move(sampled.error));
+    if (!sampled.error.empty()) {
+      TokenEvent event = end(FinishReason::error, std::move(sampled.error));
+      event.is_request_fault = sampled.is_request_fault;
+      return event;
+    }
     tokens_.push_back(sampled.token);
     const FinishReason reason = reason_after(sampled.token);
     TokenEvent event = this->event();

@@ -84,7 +84,8 @@ struct TokenEvent {
   // With the first token, when prompt_logprobs >= 0: of prompt tokens 1, 2, ... (nothing comes before token 0).
   std::vector<PromptLogprob> prompt_logprobs;
   FinishReason finish_reason = FinishReason::none;
-  std::string error;  // for FinishReason::error
+  std::string error;              // for FinishReason::error
+  bool is_request_fault = false;  // of error: the request's own parameters lead to it
   int prompt_tokens = 0, output_tokens = 0;
   RequestTimings timings;
 };

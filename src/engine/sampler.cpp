@@ -13,9 +13,10 @@ namespace sluice {
 namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-Sampled no_token(std::string error) {
+Sampled no_token(std::string error, bool is_request_fault) {
   Sampled sampled;
   sampled.error = std::move(error);
+  sampled.is_request_fault = is_request_fault;
   return sampled;
 }
 }  // namespace
@@ -37,15 +38,15 @@ Sampled Sampler::sample(std::span<float> row, TokenFilter* filter, SamplerScratc
   const std::span<float> logits = row.first(vocabulary_);
   RowSummary summary = summarize(logits);
   if (!summary.valid || !summarize(row.subspan(vocabulary_)).valid) {
-    return no_token(fmt::format("the model's logits after {} tokens of output are not finite numbers", chosen_));
+    return no_token(fmt::format("the model's logits after {} tokens of output are not finite numbers", chosen_), false);
   }
   const bool logprobs = params_.top_logprobs >= 0;
   const float largest = summary.largest;
   if (logprobs) scratch.raw.assign(logits.begin(), logits.end());
   if (adjust(logits, filter)) summary = summarize(logits);
-  if (!summary.valid) return no_token("logit_bias and penalties drive the logits out of the range of numbers");
+  if (!summary.valid) return no_token("logit_bias and penalties drive the logits out of the range of numbers", true);
   if (summary.largest == -infinity) {
-    return no_token("no token is left to choose from: the grammar, min_tokens or logit_bias forbid all of them");
+    return no_token("no token is left to choose from: the grammar, min_tokens or logit_bias forbid all of them", true);
   }
   Sampled sampled;
   sampled.token = params_.temperature == 0.0f ? summary.token : draw(logits, summary.largest, scratch);

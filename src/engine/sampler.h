@@ -17,7 +17,8 @@ struct Sampled {
   std::optional<float> logprob;
   int rank = 0;  // with logprob
   std::vector<TokenLogprob> top_logprobs;
-  std::string error;  // empty: there is a token
+  std::string error;              // empty: there is a token
+  bool is_request_fault = false;  // of error
 };
 
 /// Memory that all samplers of a thread share; nothing in it outlives a call.

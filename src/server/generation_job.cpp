@@ -129,8 +129,7 @@ void GenerationJob::take(int choice, TokenEvent& event) {
   const auto index = static_cast<std::size_t>(choice);
   count(index, event);
   if (!failed_ && event.finish_reason == FinishReason::error) {
-    // The engine's own failures are told apart by its state; others have their cause in the request.
-    abort(ApiError(model_->engine->failure().empty() ? 500 : 503, event.error));
+    abort(ApiError(event.is_request_fault ? 400 : model_->engine->failed() ? 503 : 500, event.error));
   } else if (!failed_ && event.finish_reason == FinishReason::cancelled) {
     abort(ApiError(503, "the server is shutting down"));
   } else if (!failed_ && event.token) {
