@@ -117,6 +117,7 @@ const Json& named_tool(Fields& object, const Json& tools) {
 /// Leaves the tools that {"type": "allowed_tools"} names.
 Json allowed_tools(Fields& choice, const Json& tools) {
   const Json& names = choice.required_array("tools");
+  if (names.empty()) fail_field("tool_choice.tools", "expected at least one tool, found none");
   Json allowed = Json::array();
   for (std::size_t i = 0; i < names.size(); ++i) {
     Fields wanted(names[i], fmt::format("tool_choice.tools[{}]", i));

@@ -2,11 +2,13 @@
 #include <cmath>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "server/content_tokens.h"
 #include "server/json_text.h"
+#include "server/openai_logprobs.h"
 #include "server/openai_responses.h"
 #include "server/part_writer.h"
 
@@ -71,21 +73,6 @@ Json responses_usage_json(const Usage& usage) {
           {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
 }
 
-template <class Token>
-Json logprob_json(const Token& token, float logprob) {
-  Json bytes = Json::array();
-  for (const char byte : token.bytes) bytes.push_back(static_cast<unsigned char>(byte));
-  return {{"token", token.bytes}, {"bytes", std::move(bytes)}, {"logprob", logprob}};
-}
-
-Json logprob_json(const ReportedToken& token) {
-  Json json = logprob_json(token, token.logprob.value_or(0.0f));
-  json["top_logprobs"] = Json::array();
-  for (const ReportedToken::Alternative& other : token.top)
-    json["top_logprobs"].push_back(logprob_json(other, other.logprob));
-  return json;
-}
-
 Json text_part_json(std::string_view text, Json logprobs) {
   return {{"type", "output_text"}, {"text", text}, {"annotations", Json::array()}, {"logprobs", std::move(logprobs)}};
 }
@@ -98,7 +85,7 @@ class ResponsesWriter final : public PartWriter {
   ResponsesWriter(const Json& body, const GenerationRequest& request, ReplyIdentity identity)
       : identity_(std::move(identity)),
         settings_(settings_json(body, request)),
-        with_logprobs_(request.sampling.top_logprobs >= 0) {}
+        top_logprobs_(request.sampling.top_logprobs) {}
 
   void begin(const ReplyResult& so_far, std::string& out) override;
   void add(const ChoiceDelta& delta, const ReplyResult& so_far, std::string& out) override;
@@ -114,7 +101,9 @@ class ResponsesWriter final : public PartWriter {
   Json response_json(std::string_view status, Json output) const;
   Json finished_json(const ReplyResult& result, Json output) const;
 
+  Json logprobs_json(const std::vector<ReportedToken>& tokens) const;
   void take_tokens(const ChoiceDelta& delta);
+  void move_new_tokens();
   void open_event(std::string_view type, std::string& out);
   void write_event(std::string_view type, const Json& members, std::string& out);
   void write_content_event(std::string_view type, std::string_view key, const Json& value, std::string& out);
@@ -125,14 +114,14 @@ class ResponsesWriter final : public PartWriter {
 
   ReplyIdentity identity_;
   Json settings_;
-  bool with_logprobs_;
+  int top_logprobs_;  // -1: none
   int sequence_ = 0;
   Json output_ = Json::array();                    // the items that are complete
   std::string_view closing_status_ = "completed";  // of the item that is closed next
   std::optional<ContentTokens> content_tokens_;    // once it is known whether the reply begins with reasoning
   std::vector<ReportedToken> undecided_;           // tokens until then
-  Json new_logprobs_ = Json::array();              // of content, not in an event yet
-  Json part_logprobs_ = Json::array();             // of the text that is open
+  std::vector<ReportedToken> new_tokens_;          // of content, not in an event yet
+  std::vector<ReportedToken> part_tokens_;         // of the text that is open
 };
 
 std::string ResponsesWriter::item_id(const ReplyPart& part, std::size_t index) const {
@@ -197,11 +186,12 @@ Json ResponsesWriter::finished_json(const ReplyResult& result, Json output) cons
 
 Json ResponsesWriter::whole(const ReplyResult& result) {
   const ReplyResult::Choice& choice = result.choices.front();
-  Json logprobs = Json::array();
+  std::vector<ReportedToken> tokens;
   ContentTokens content(!choice.reply.reasoning.empty());
   for (const ReportedToken& token : choice.tokens) {
-    if (with_logprobs_ && content.takes(token)) logprobs.push_back(logprob_json(token));
+    if (content.takes(token)) tokens.push_back(token);
   }
+  const Json logprobs = logprobs_json(tokens);
   const std::vector<ReplyPart> parts = parts_of(choice.reply);
   const bool is_cut = choice.end.reason == ChoiceEnd::Reason::length;
   Json output = Json::array();
@@ -219,7 +209,7 @@ void ResponsesWriter::begin(const ReplyResult& /*so_far*/, std::string& out) {
 }
 
 void ResponsesWriter::add(const ChoiceDelta& delta, const ReplyResult& /*so_far*/, std::string& out) {
-  if (with_logprobs_) take_tokens(delta);
+  if (top_logprobs_ >= 0) take_tokens(delta);
   add_parts(delta.text, out);
 }
 
@@ -243,7 +233,11 @@ void ResponsesWriter::fail(const ApiError& error, std::string& out) {
   write_event("response.failed", {{"response", std::move(response)}}, out);
 }
 
-/// Log-probabilities of the content, which come with its next event.
+Json ResponsesWriter::logprobs_json(const std::vector<ReportedToken>& tokens) const {
+  return top_logprobs_ < 0 ? Json::array() : chat_logprobs(tokens, top_logprobs_)["content"];
+}
+
+/// Tokens of the content, whose log-probabilities come with its next event.
 void ResponsesWriter::take_tokens(const ChoiceDelta& delta) {
   undecided_.insert(undecided_.end(), delta.tokens.begin(), delta.tokens.end());
   const ReplyDelta& text = delta.text;
@@ -252,9 +246,14 @@ void ResponsesWriter::take_tokens(const ChoiceDelta& delta) {
     content_tokens_.emplace(!text.reasoning.empty());
   }
   for (const ReportedToken& token : undecided_) {
-    if (content_tokens_->takes(token)) new_logprobs_.push_back(logprob_json(token));
+    if (content_tokens_->takes(token)) new_tokens_.push_back(token);
   }
   undecided_.clear();
+}
+
+void ResponsesWriter::move_new_tokens() {
+  for (ReportedToken& token : new_tokens_) part_tokens_.push_back(std::move(token));
+  new_tokens_.clear();
 }
 
 /// Up to where the members of the event go on.
@@ -276,7 +275,7 @@ void ResponsesWriter::write_content_event(std::string_view type, std::string_vie
   Json members = {{"item_id", item_id(parts().back(), part_index())}, {"output_index", part_index()}};
   if (parts().back().kind != ReplyPart::Kind::tool_call) members["content_index"] = 0;
   members[std::string(key)] = value;
-  if (type == "response.output_text.done") members["logprobs"] = part_logprobs_;
+  if (type == "response.output_text.done") members["logprobs"] = logprobs_json(part_tokens_);
   if (parts().back().kind == ReplyPart::Kind::tool_call) members["name"] = parts().back().name;
   write_event(type, members, out);
 }
@@ -302,11 +301,9 @@ void ResponsesWriter::write_piece(std::string_view piece, std::string& out) {
                  "\"item_id\":\"{}\",\"output_index\":{},{}\"delta\":", item_id(part, part_index()), part_index(),
                  is_call ? "" : "\"content_index\":0,");
   append_json_string(out, piece);
-  if (is_text && new_logprobs_.empty()) out += ",\"logprobs\":[]";
-  if (is_text && !new_logprobs_.empty()) {
-    out += ",\"logprobs\":" + json_text(new_logprobs_);
-    for (Json& logprob : new_logprobs_) part_logprobs_.push_back(std::move(logprob));
-    new_logprobs_.clear();
+  if (is_text) {
+    out += ",\"logprobs\":" + (new_tokens_.empty() ? "[]" : json_text(logprobs_json(new_tokens_)));
+    move_new_tokens();
   }
   out += "}\n\n";
 }
@@ -321,16 +318,16 @@ void ResponsesWriter::close_content(const ReplyPart& part, std::string& out) {
     case ReplyPart::Kind::text: break;
   }
   write_content_event("response.output_text.done", "text", part.text, out);
-  write_content_event("response.content_part.done", "part", text_part_json(part.text, part_logprobs_), out);
+  write_content_event("response.content_part.done", "part", text_part_json(part.text, logprobs_json(part_tokens_)),
+                      out);
 }
 
 void ResponsesWriter::write_closing(std::string& out) {
   const ReplyPart& part = parts().back();
-  for (Json& logprob : new_logprobs_) part_logprobs_.push_back(std::move(logprob));
-  new_logprobs_ = Json::array();
+  move_new_tokens();
   close_content(part, out);
-  output_.push_back(item_json(part, part_index(), closing_status_, std::move(part_logprobs_)));
-  part_logprobs_ = Json::array();
+  output_.push_back(item_json(part, part_index(), closing_status_, logprobs_json(part_tokens_)));
+  part_tokens_.clear();
   write_event("response.output_item.done", {{"output_index", part_index()}, {"item", output_.back()}}, out);
 }
 
