@@ -3,6 +3,15 @@
 
 const streams = new Map();  // conversation id: {controller, message, asked, firstToken}; times of performance.now()
 
+// A page that is being left loses its streams first: that is no failure of the connection.
+let leaving = false;
+addEventListener("pagehide", () => (leaving = true));
+addEventListener("pageshow", () => (leaving = false));
+addEventListener("beforeunload", () => {
+  leaving = true;
+  setTimeout(() => (leaving = false), 3000);
+});
+
 /** Adds what one chunk of the stream says to its message. */
 function addChunk(stream, chunk) {
   const message = stream.message;
@@ -53,12 +62,12 @@ async function answer(conversation) {
     }
     message.state = "done";
   } catch (error) {
-    message.state = stream.controller.signal.aborted ? "stopped" : "failed";
+    message.state = stream.controller.signal.aborted ? "stopped" : leaving ? "interrupted" : "failed";
     if (message.state === "failed") message.error = {message: error.message, status: error.status};
   }
   // Half a call is none.
   message.toolCalls = message.state === "done" ? message.toolCalls.filter(Boolean) : [];
-  announce({done: "The answer is complete.", stopped: "Stopped.", failed: ""}[message.state]);
+  announce({done: "The answer is complete.", stopped: "Stopped."}[message.state] ?? "");
   if (streams.get(conversation.id) === stream) streams.delete(conversation.id);
   store.save(conversation);
   conversationChanged(conversation, message);
