@@ -215,6 +215,7 @@ void HttpConnection::sent_all() {
 void HttpConnection::answer_complete(bool keep_alive) {
   complete_ = true;
   keep_alive_ = keep_alive;
+  if (unsent_bytes() == 0) return sent_all();
   flush();
 }
 

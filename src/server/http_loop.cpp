@@ -43,9 +43,11 @@ void HttpLoop::run() {
   }
 }
 
-void HttpLoop::join() {
-  if (!thread_.joinable()) return;
-  post([this] { context_->stop(); });
+void HttpLoop::join(std::function<void()> last) {
+  post([this, last = std::move(last)] {
+    last();
+    post([this] { context_->stop(); });
+  });
   thread_.join();
 }
 

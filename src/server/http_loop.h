@@ -26,8 +26,8 @@ class HttpLoop {
   void post_after(std::chrono::milliseconds delay, std::function<void()> task);
 
   void start();
-  /// Lets the thread end after what is queued before, and waits for it.
-  void join();
+  /// Runs a last task and what it posts, ends the thread and waits for it.
+  void join(std::function<void()> last);
   /// Destroys what is left. All sockets must be gone.
   void end();
 

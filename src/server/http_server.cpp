@@ -212,15 +212,13 @@ void HttpServer::Implementation::close_all() {
 void HttpServer::Implementation::stop() {
   const std::lock_guard lock(stop_mutex);
   if (std::exchange(stopped, true)) return;
-  // close_all has the last word on connections, whatever the handlers still accept or answer.
   std::vector<std::shared_ptr<HttpConnection>> last;
   auto close = [this, &last] {
     last = connections();
     close_all();
   };
   if (started) {
-    loop->post(close);
-    loop->join();
+    loop->join(close);
   } else {
     close();
   }
