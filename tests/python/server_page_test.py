@@ -1,30 +1,24 @@
-"""The chat page in a browser: server_page_test.py PROGRAM SOURCE_FOLDER [unittest arguments]."""
+"""What one does on the chat page, in a browser: server_page_test.py PROGRAM SOURCE_FOLDER [unittest arguments]."""
 import base64
 import json
 import re
-import shutil
 import struct
 import sys
-import time
 import unittest
 import zlib
 from pathlib import Path
 
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+from page_test_case import PATIENCE, PROGRAM, TINY, PageTest, setUpModule
 from server_process import ServerProcess
-from slow_proxy import SlowProxy
 
-PROGRAM, SOURCE = (Path(p).resolve() for p in sys.argv[1:3])
-TINY = SOURCE / "models" / "tiny"
-PATIENCE = 60_000  # milliseconds
 TRICKLE = 4000  # bytes a second: some twenty chunks of a stream
 SUM, SUM_ANSWER = "Compute 120 plus 721.", "120 + 721 = 841"
 CAPITAL, CAPITAL_ANSWER = "Oslo is the capital of which country?", "Oslo is the capital of Norway."
 STORY = "Please tell a story about a happy frog."
 WEATHER = {"type": "function", "function": {"name": "get_weather", "description": "Weather of a city", "parameters": {
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
-WIDE = "wide " * 3 + "\n\n```python\n" + "x" * 300 + "\n```\n\n|" + " a long heading |" * 9 + "\n|" + "---|" * 9 + "\n|" + " cell |" * 9 + "\n\n" + "w" * 200
 
 
 def chunk(kind, data):
@@ -33,68 +27,6 @@ def chunk(kind, data):
 
 RED_DOT = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) +
            chunk(b"IDAT", zlib.compress(b"".join(b"\0" + b"\xd0\x20\x20" * 8 for _ in range(8)))) + chunk(b"IEND", b""))
-
-
-def setUpModule():
-    global server, playwright, browser
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if not chromium:
-        raise AssertionError("no chromium on this machine: install Debian's package of that name")
-    server = ServerProcess(PROGRAM, TINY, "--compute", "f32")
-    unittest.addModuleCleanup(server.kill)
-    playwright = sync_playwright().start()
-    unittest.addModuleCleanup(playwright.stop)
-    browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-    unittest.addModuleCleanup(browser.close)
-
-
-class PageTest(unittest.TestCase):
-    """Each test has a browser of its own that has never been here."""
-
-    def open(self, port=None, conversation=None, settings=None, **options):
-        """The page, with settings and perhaps one conversation from an earlier visit."""
-        proxy = SlowProxy(port or server.port)
-        self.addCleanup(proxy.close)
-        context = browser.new_context(**{"viewport": {"width": 1100, "height": 800}, "reduced_motion": "reduce", **options})
-        self.addCleanup(context.close)
-        context.set_default_timeout(PATIENCE)
-        kept = {"sluice.settings": json.dumps({"temperature": "0", **(settings or {})})}
-        if conversation:
-            messages = [{"id": f"m{i}", **message} for i, message in enumerate(conversation)]
-            kept["sluice.conversation.c1"] = json.dumps(
-                {"id": "c1", "title": "Kept", "created": 1, "updated": 1, "messages": messages})
-        context.add_init_script("for (const [key, text] of Object.entries(%s)) if (!localStorage.getItem(key) && !sessionStorage.getItem('seen'))"
-                                " localStorage.setItem(key, text); sessionStorage.setItem('seen', '1');" % json.dumps(kept))
-        page = context.new_page()
-        page.proxy = proxy
-        self.faults = []
-        page.on("console", lambda message: message.type == "error" and self.faults.append(message.text))
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.answer = page.goto(proxy.url)
-        if conversation:
-            page.get_by_role("button", name="Kept", exact=True).click()
-        return page
-
-    def ask(self, page, text):
-        page.get_by_label("Message", exact=True).fill(text)
-        page.keyboard.press("Enter")
-
-    def wait_for_answer(self, page, text):
-        expect(page.locator(".assistant .content").last).to_have_text(text, timeout=PATIENCE)
-        self.wait_for_end(page)
-
-    def wait_until(self, page, condition):
-        """Playwright's own wait_for_function needs a policy with unsafe-eval."""
-        deadline = time.monotonic() + PATIENCE / 1000
-        while not page.evaluate(condition):
-            self.assertLess(time.monotonic(), deadline, f"never became true: {condition}")
-            time.sleep(0.02)
-
-    def wait_for_end(self, page):
-        expect(page.locator(".assistant").last).to_have_attribute("aria-busy", "false", timeout=PATIENCE)
-
-    def content(self, page):
-        return page.locator(".assistant .content").last.inner_text()
 
 
 class Conversation(PageTest):
@@ -415,111 +347,6 @@ class Failures(PageTest):
         page.proxy.open = False
         expect(page.locator(".assistant .error p")).to_have_text(re.compile("connection to the server was lost|before it was complete"))
         self.assertTrue(self.content(page))
-
-
-class Looks(PageTest):
-    def test_nothing_is_loaded_from_elsewhere_and_the_policy_says_so(self):
-        requests = []
-        page = self.open()
-        page.on("request", lambda request: requests.append(request.url))
-        page.reload()
-        expect(page.locator("#server")).to_have_text("Connected")
-        self.assertEqual([url for url in requests if not url.startswith((page.proxy.url, "data:"))], [])
-        policy = self.answer.headers["content-security-policy"]
-        self.assertIn("default-src 'none'", policy)
-        self.assertNotIn("unsafe", policy)
-        self.assertEqual(self.faults, [])
-
-    def test_markdown_becomes_elements_and_markup_stays_text(self):
-        text = ("# Head\n\nA **bold** *word*, `code`, [link](https://example.org/a_(b)) and [bad](javascript:alert(1)).\n\n- one\n  - two\n\n"
-                "3. three\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n```python\nprint(1 < 2)\n```\n\n<img src=x onerror=alert(1)><script>alert(1)</script>")
-        page = self.open(conversation=[{"role": "user", "content": "<b>hello</b>"}, {"role": "assistant", "content": text, "reasoning": "",
-                                                                                       "toolCalls": [], "state": "done"}])
-        content = page.locator(".content")
-        expect(content.locator("h1")).to_have_text("Head")
-        expect(content.locator("strong")).to_have_text("bold")
-        expect(content.locator("em")).to_have_text("word")
-        expect(content.locator("a")).to_have_count(1)
-        expect(content.locator("a")).to_have_attribute("href", "https://example.org/a_(b)")
-        expect(content.locator("ul ul li")).to_have_text("two")
-        expect(content.locator("ol")).to_have_attribute("start", "3")
-        expect(content.locator("td.right")).to_have_text("2")
-        expect(content.locator("pre code")).to_have_text("print(1 < 2)")
-        expect(content.locator("img, script")).to_have_count(0)
-        expect(content).to_contain_text("<img src=x onerror=alert(1)><script>alert(1)</script>")
-        expect(page.locator(".user .text")).to_have_text("<b>hello</b>")
-
-    def test_growing_markdown_looks_like_the_whole(self):
-        page = self.open()
-        text = "Intro *a*\n\n1. one\n2. two\n   - deep\n\n```js\nlet x = 1;\n```\n> quote\n\n| a |\n|---|\n| 1 |\nend **b**\n---\nlast"
-        grown, whole = page.evaluate("""(text) => {
-          const [a, b] = [element("div"), element("div")];
-          const view = new MarkdownView(a);
-          for (let i = 1; i <= text.length; i++) view.update(text.slice(0, i));
-          new MarkdownView(b).update(text);
-          return [a.innerHTML, b.innerHTML];
-        }""", text)
-        self.assertEqual(grown, whole)
-        self.assertIn("<table>", whole)
-
-    def test_hostile_markdown_is_quick(self):
-        page = self.open()
-        for piece in ("*a ", "[", "`" * 3 + " ` ", "**_", "> ", "- " * 20 + "\n", "|", "<http://", "![](", "\\"):
-            milliseconds = page.evaluate("""(text) => {
-              const start = performance.now();
-              new MarkdownView(element("div")).update(text);
-              return performance.now() - start;
-            }""", piece * (50_000 // len(piece)))
-            self.assertLess(milliseconds, 5000, piece)
-
-    def test_a_telephone_shows_everything_without_sideways_scrolling(self):
-        page = self.open(viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        self.assertEqual(wide, 360)
-        page.evaluate("""(text) => {
-          const conversation = store.create();
-          conversation.messages.push({id: "u", role: "user", content: "w".repeat(300)},
-            {id: "a", role: "assistant", content: text, reasoning: "r".repeat(300), toolCalls: [], state: "done", usage: {prompt_tokens: 12345,
-              completion_tokens: 12345}, timings: {prompt_ms: 1234, predicted_per_second: 123}});
-          showConversation(conversation);
-        }""", WIDE)
-        for selector in (".message", "#composer", "#head", ".bubble", ".code", ".table", ".figures", "#send", "#open_sidebar"):
-            for box in page.locator(selector).evaluate_all("nodes => nodes.map((node) => node.getBoundingClientRect()).map(({left, right}) => [left, right])"):
-                self.assertGreaterEqual(box[0], 0, selector)
-                self.assertLessEqual(box[1], 360, selector)
-        self.assertLessEqual(page.evaluate("Math.max(document.documentElement.scrollWidth, byId('scroll').scrollWidth)"), 360)
-        page.get_by_role("button", name="Conversations", exact=True).click()
-        page.get_by_role("button", name="Settings").click()
-        self.assertLessEqual(page.locator("dialog .fields").evaluate("node => node.scrollWidth"), 360)
-
-    def test_every_control_has_a_name_and_text_stands_out(self):
-        for scheme in ("light", "dark"):
-            page = self.open(color_scheme=scheme, conversation=[
-                {"role": "user", "content": "hi"}, {"role": "assistant", "content": "`a` [b](https://c.d)\n\n```js\nlet x = 1; // y\n```\n> q", "reasoning": "r",
-                                                    "toolCalls": [], "state": "stopped", "error": {"message": "e", "status": 500}}])
-            page.get_by_role("button", name="Settings").click()
-            nameless = page.evaluate("""() => [...document.querySelectorAll("button, input:not([type=file]), textarea, [role=region]")].filter((node) =>
-              !(node.getAttribute("aria-label") || node.textContent.trim() || node.labels?.[0]?.textContent.trim())).map((node) => node.outerHTML)""")
-            self.assertEqual(nameless, [])
-            self.assertEqual(page.evaluate(FAINT_TEXTS), [], scheme)
-
-
-# Texts whose contrast with what lies behind them is below 4.5.
-FAINT_TEXTS = """() => {
-  const pen = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  const channels = (colour) => { pen.clearRect(0, 0, 1, 1); pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1); return [...pen.getImageData(0, 0, 1, 1).data]; };
-  const light = (colour) => colour.slice(0, 3).map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (node) => { for (; node; node = node.parentElement) { const c = channels(getComputedStyle(node).backgroundColor); if (c[3] === 255) return c; } };
-  const faint = [];
-  for (const node of document.querySelectorAll("body *")) {
-    if (![...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()) || !node.checkVisibility({opacityProperty: true})) continue;
-    if (node.closest(":disabled, noscript, .unseen, svg")) continue;
-    const [a, b] = [light(channels(getComputedStyle(node).color)), light(behind(node))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) faint.push(`${node.tagName}.${node.className}: ${node.textContent.slice(0, 30)} ${((a + 0.05) / (b + 0.05)).toFixed(2)}`);
-  }
-  return faint;
-}"""
 
 
 if __name__ == "__main__":

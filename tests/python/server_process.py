@@ -46,6 +46,7 @@ class ServerProcess:
         """The exit code."""
         code = self.process.wait(seconds)
         self.reader.join(10)
+        self.process.stdout.close()
         return code
 
     def wait_for_log(self, text, seconds=PATIENCE):
