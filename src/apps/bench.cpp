@@ -4,6 +4,7 @@
 
 #include "apps/bench_limits.h"
 #include "apps/bench_report.h"
+#include "apps/bench_serve.h"
 #include "apps/bench_shapes.h"
 #include "apps/command_options.h"
 #include "apps/commands.h"
@@ -23,8 +24,6 @@ namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int interrupted_exit_code = 130;
-
 struct Interrupted {};
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -143,7 +142,6 @@ class Bench {
 
 void check_usage(const BenchOptions& options) {
   options.engine.refuse_unsupported();
-  if (options.serve.given()) fail<UsageError>("--serve: measuring a server is not in this build");
   if (*options.format != "bf16")
     fail<UsageError>("--format {}: random weights are bf16 only in this build", *options.format);
   const bool names_model = options.model.model.given() || options.model.model_flag.origin == Origin::command_line;
@@ -200,10 +198,6 @@ void check_lengths(const BenchOptions& options, std::int64_t max_context) {
     fail<RequestError>("{} tokens are more than the model's context of {}", needed, max_context);
 }
 
-std::string command_line(const std::vector<std::string>& arguments) {
-  return fmt::format("sluice bench{}{}", arguments.empty() ? "" : " ", fmt::join(arguments, " "));
-}
-
 /// Measured by a team of threads of its own, before the model is there.
 MachineRates measure_machine(const EngineFlags& flags) {
   ThreadPool pool(*flags.threads > 0 ? static_cast<int>(*flags.threads) : usable_processors());
@@ -235,9 +229,10 @@ std::vector<BenchRecord> measure(Subject& subject, const MachineRates& rates, co
 int bench_command(const CommandInfo& info, const std::vector<std::string>& arguments) {
   BenchOptions options;
   if (!read_into(options, info, arguments)) return 0;
+  if (options.serve.url.given()) return bench_server(options, bench_command_line(arguments));
   check_usage(options);
   const BenchRun run{measure_machine(options.engine), *options.engine.compute == "f32" ? "f32" : "bf16",
-                     command_line(arguments)};
+                     bench_command_line(arguments)};
   Subject subject = open_subject(options, read_environment());
   check_lengths(options, subject.config.max_context());
   try {

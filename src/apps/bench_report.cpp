@@ -29,24 +29,37 @@ std::string utc_now() {
 
 }  // namespace
 
+std::string bench_command_line(const std::vector<std::string>& arguments) {
+  constexpr std::string_view key = "--api-key";
+  std::string line = "sluice bench";
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const bool is_key = i > 0 && arguments[i - 1] == key;
+    const bool holds_key = arguments[i].rfind(std::string(key) + "=", 0) == 0;
+    line += is_key ? " KEY" : holds_key ? fmt::format(" {}=KEY", key) : " " + arguments[i];
+  }
+  return line;
+}
+
 Json bench_json(const std::vector<BenchRecord>& records, const BenchRun& run) {
   const std::string date = utc_now();
   Json list = Json::array();
   for (const BenchRecord& record : records) {
-    list.push_back({{"case", record.name},
-                    {"value", rounded(record.value)},
-                    {"unit", record.unit},
-                    {"limit", rounded(record.limit)},
-                    {"share", rounded(record.share)},
-                    {"device", run.rates.device},
-                    {"date", date},
-                    {"commit", commit()},
-                    {"command", run.command},
-                    {"bandwidth", {{"read", rounded(run.rates.read_bandwidth / 1e9)}, {"unit", "GB/s"}}},
-                    {"peaks",
-                     {{run.product_type + "_products", rounded(run.rates.product_peak / 1e9)},
-                      {"f32", rounded(run.rates.float_peak / 1e9)},
-                      {"unit", "GFLOP/s"}}}});
+    Json entry = {{"case", record.name}, {"value", rounded(record.value)}, {"unit", record.unit}};
+    if (record.limit > 0) {
+      entry["limit"] = rounded(record.limit);
+      entry["share"] = rounded(record.share);
+    }
+    entry["device"] = run.rates.device;
+    entry["date"] = date;
+    entry["commit"] = commit();
+    entry["command"] = run.command;
+    if (!run.product_type.empty()) {
+      entry["bandwidth"] = {{"read", rounded(run.rates.read_bandwidth / 1e9)}, {"unit", "GB/s"}};
+      entry["peaks"] = {{run.product_type + "_products", rounded(run.rates.product_peak / 1e9)},
+                        {"f32", rounded(run.rates.float_peak / 1e9)},
+                        {"unit", "GFLOP/s"}};
+    }
+    list.push_back(std::move(entry));
   }
   return list;
 }

@@ -201,6 +201,30 @@ struct InspectOptions {
   }
 };
 
+/// How `bench --serve` asks a server.
+struct ServeLoadFlags {
+  Text url{"--serve", "URL", "measure this server, any that speaks OpenAI's API; MODEL is then the name it serves"};
+  Integers concurrency{"--concurrency --max-concurrency", "N,...", "most requests at once", {1}, 1, 65536};
+  Integer requests{
+      "--requests --num-prompts", "M", "requests of each case; 0: four times the concurrency, at least 16", 0, 0, 1e8};
+  Integer input_tokens{"--input-tokens --random-input-len", "N", "tokens of a prompt", 128, 1, 1e7};
+  Integer output_tokens{"--output-tokens --random-output-len", "N", "tokens of a reply", 128, 1, 1e7};
+  Text endpoint{"--endpoint", "completions|chat", "which API", "completions"};
+  Flag prompt_ids{"--prompt-ids", "", "prompts are random token ids instead of words"};
+  Flag no_stream{"--no-stream", "", "ask for whole replies: only throughput and whole times are known then"};
+  Text request_rate{"--request-rate", "R", "Poisson arrivals, R a second; inf: the next when there is room", "inf"};
+  Text goodput{"--goodput", "ttft:MS,tpot:MS,e2el:MS", "count requests that meet these bounds in milliseconds", ""};
+  Text api_key{"--api-key", "KEY", "sent as a bearer token"};
+  Flag insecure{"--insecure", "", "do not check the server's certificate"};
+  Number timeout{"--request-timeout", "SECONDS", "a request that takes longer has failed", 600, 0.1, 1e6};
+
+  void list(OptionList& options) {
+    options.group("Load on a server");
+    options.add(url, concurrency, requests, input_tokens, output_tokens, endpoint, prompt_ids, no_stream, request_rate,
+                goodput, api_key, insecure, timeout);
+  }
+};
+
 struct BenchOptions {
   ModelOptions model;
   Text shape{"--shape", "NAME",
@@ -211,7 +235,7 @@ struct BenchOptions {
   Integers depth{"--depth", "N,...", "tokens in the caches before decode starts", {0}, 0, 1e7};
   Integers batch{"--batch", "N,...", "sequences at once", {1}, 1, 65536};
   Integer repeat{"--repeat -r", "N", "runs of each case; the median counts", 3, 1, 1000};
-  Text serve{"--serve", "URL", "measure a server (not in this build)"};
+  ServeLoadFlags serve;
   Flag json{"--json", "", "print a list of records"};
   Flag markdown{"--markdown", "", "print the table as Markdown"};
   EngineFlags engine;
@@ -219,7 +243,8 @@ struct BenchOptions {
   void list(OptionList& options) {
     model.list(options);
     options.group("What to measure");
-    options.add(shape, format, pp, tg, depth, batch, repeat, serve);
+    options.add(shape, format, pp, tg, depth, batch, repeat);
+    serve.list(options);
     options.group("Output");
     options.add(json, markdown);
     engine.list(options);

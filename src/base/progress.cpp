@@ -14,8 +14,8 @@ constexpr std::size_t width = 32, line_width = 72;
 constexpr std::chrono::milliseconds between_drawings{66};
 }  // namespace
 
-ProgressBar::ProgressBar(std::string label, bool colored)
-    : label_(std::move(label)), colored_(colored), enabled_(isatty(STDERR_FILENO) == 1) {}
+ProgressBar::ProgressBar(std::string label, bool colored, std::string counted)
+    : label_(std::move(label)), counted_(std::move(counted)), colored_(colored), enabled_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressBar::~ProgressBar() {
   if (drawn_) std::fputs(("\r" + std::string(line_width, ' ') + "\r").c_str(), stderr);
@@ -29,8 +29,10 @@ void ProgressBar::update(std::uint64_t done, std::uint64_t total) {
   const double share = std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
   const std::string bar = std::string(filled, '#') + std::string(width - filled, '.');
-  const std::string line = fmt::format("\r{} {}{}{} {:3.0f}% of {:.2f} GB", label_, colored_ ? "\x1b[36m" : "", bar,
-                                       colored_ ? "\x1b[0m" : "", 100.0 * share, static_cast<double>(total) / 1e9);
+  const std::string all = counted_.empty() ? fmt::format("{:.2f} GB", static_cast<double>(total) / 1e9)
+                                           : fmt::format("{} {}", total, counted_);
+  const std::string line = fmt::format("\r{} {}{}{} {:3.0f}% of {}", label_, colored_ ? "\x1b[36m" : "", bar,
+                                       colored_ ? "\x1b[0m" : "", 100.0 * share, all);
   std::fputs(line.c_str(), stderr);
 }
 

@@ -352,7 +352,6 @@ class Others(Case):
     def test_bench_refuses_what_it_cannot_do(self):
         self.fails(2, "--shape: \"tiny\" is unknown", "bench", "--shape", "tiny")
         self.fails(2, "--format fp8", "bench", "--shape", "qwen3.5-0.8b", "--format", "fp8")
-        self.fails(2, "--serve", "bench", "--serve", "http://localhost")
         self.fails(1, "more than the model's context", "bench", GOLDEN / "dense-packed", "--pp", 1000000)
 
     def test_list_shows_the_cache(self):
