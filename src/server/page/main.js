@@ -4,8 +4,8 @@
 const SUGGESTIONS = [
   ["A story", "Please tell a story about a happy frog."],
   ["A sum", "Compute 120 plus 721."],
-  ["A country", "Oslo is the capital of which country?"],
-  ["An object", "Rosa, 42 years old, from Zagreb. Answer with a JSON object of name, age and city."],
+  ["A capital", "Oslo is the capital of which country?"],
+  ["Some JSON", "Rosa, 42 years old, from Zagreb. Answer with a JSON object of name, age and city."],
 ];
 
 function startWelcome() {

@@ -129,7 +129,7 @@ class AnswerView {
     const note = state === "stopped" ? "Stopped." : state === "interrupted" ? "The page was reloaded before this answer was complete." :
       finishReason === "length" ? "The limit of tokens was reached." :
         state === "done" && !content && !toolCalls.length ? "The answer is empty." : null;
-    const copy = iconButton("copy", "Copy the answer", () => copyFrom(copy, content || reasoning));
+    const copy = iconButton("copy", "Copy the answer", () => copyFrom(copy, content || callsText(toolCalls) || reasoning));
     this.ending.replaceChildren(...[
       error && this.errorCard(error),
       note && element("p", {class: "note"}, note),
@@ -150,6 +150,8 @@ class AnswerView {
         (error.status === 401 || error.status === 403) && button("Enter the API key", () => openSettings("api_key")))));
   }
 }
+
+const callsText = (calls) => calls.map((call) => `${call.name} ${prettyJson(call.arguments)}`).join("\n");
 
 function prettyJson(text) {
   try {
