@@ -83,6 +83,7 @@ Json tools_of(Fields& fields) {
 ToolChoice tool_choice_of(Fields& choice, const Json& tools) {
   choice.required_text("type");
   const std::string type = *choice.word("type", {"auto", "any", "tool", "none"});
+  if (type == "any" && tools.is_null()) fail_field("tool_choice", "\"any\" needs tools");
   if (type != "tool") return parse_tool_choice(type == "any" ? "required" : type, tools, "tool_choice");
   std::string name = choice.required_text("name");
   const bool known =

@@ -324,7 +324,7 @@ void ResponsesWriter::close_content(const ReplyPart& part, std::string& out) {
 
 void ResponsesWriter::write_closing(std::string& out) {
   const ReplyPart& part = parts().back();
-  move_new_tokens();
+  if (part.kind == ReplyPart::Kind::text) move_new_tokens();
   close_content(part, out);
   output_.push_back(item_json(part, part_index(), closing_status_, logprobs_json(part_tokens_)));
   part_tokens_.clear();
