@@ -31,9 +31,13 @@ void clear(std::string& buffer) {
 
 HttpConnection::HttpConnection(std::shared_ptr<HttpShared> shared, std::unique_ptr<HttpTransport> transport,
                                std::string peer, bool turn_away)
-    : shared_(std::move(shared)), transport_(std::move(transport)), peer_(std::move(peer)), turn_away_(turn_away) {}
+    : shared_(std::move(shared)), transport_(std::move(transport)), peer_(std::move(peer)), turn_away_(turn_away) {
+  shared_->with_socket.insert(this);
+}
 
-HttpConnection::~HttpConnection() = default;
+HttpConnection::~HttpConnection() {
+  if (transport_) shared_->with_socket.erase(this);
+}
 
 void HttpConnection::open() {
   shared_->connections.emplace(this, shared_from_this());

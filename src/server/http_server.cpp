@@ -212,17 +212,9 @@ void HttpServer::Implementation::close_all() {
 void HttpServer::Implementation::stop() {
   const std::lock_guard lock(stop_mutex);
   if (std::exchange(stopped, true)) return;
-  std::vector<std::shared_ptr<HttpConnection>> last;
-  auto close = [this, &last] {
-    last = connections();
-    close_all();
-  };
-  if (started) {
-    loop->join(close);
-  } else {
-    close();
-  }
-  for (const auto& connection : last) connection->abandon();
+  if (started) loop->join([this] { close_all(); });
+  close_all();  // those that were accepted since
+  for (HttpConnection* connection : std::exchange(shared->with_socket, {})) connection->abandon();
   acceptor.reset();
   loop->end();
 }

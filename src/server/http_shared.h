@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "server/http.h"
@@ -24,8 +25,9 @@ struct HttpShared {
   std::shared_ptr<HttpLoop> loop;
   bool draining = false;
   std::unordered_map<HttpConnection*, std::shared_ptr<HttpConnection>> connections;  // the open ones
-  std::size_t turned_away = 0;             // of the open ones, those that are only told so
-  std::atomic<std::size_t> body_bytes{0};  // held for requests that nobody has taken
+  std::unordered_set<HttpConnection*> with_socket;  // all, also closed ones that somebody still holds
+  std::size_t turned_away = 0;                      // of the open ones, those that are only told so
+  std::atomic<std::size_t> body_bytes{0};           // held for requests that nobody has taken
 
   std::atomic<std::size_t> admitted{0}, exchanges{0};
   std::atomic<std::uint64_t> accepted{0}, refused{0}, requests{0};
