@@ -188,6 +188,7 @@ void Engine::Loop::step() {
   if (scheduler_.idle()) return;
   const StepPlan step = scheduler_.plan();
   tidy_caches();
+  publish();
   std::vector<BatchSequence> sequences;
   const auto now = Generation::Clock::now();
   for (const StepItem& item : step.items) {

@@ -17,8 +17,7 @@ TEST(BatchBuilder, LaysSequencesOutOneAfterAnother) {
   FakeOps ops(plan);
   BatchBuilder builder;
   const Ids decode{7}, prefill{1, 2, 3}, first_blocks{5, 9}, second_blocks{4, 2};
-  const std::vector<BatchSequence> sequences{{decode, 100, first_blocks, 3, true},
-                                             {prefill, 0, second_blocks, 1, false}};
+  const std::vector<BatchSequence> sequences{{decode, 100, first_blocks, 3, 1}, {prefill, 0, second_blocks, 1, 0}};
   const BatchView batch = builder.build(sequences, ops);
   EXPECT_EQ(values(batch.token_ids), (Ids{7, 1, 2, 3}));
   EXPECT_EQ(batch.positions.shape(), (Shape{3, 4}));
@@ -36,12 +35,23 @@ TEST(BatchBuilder, ForgetsTheStepBefore) {
   FakeOps ops(plan);
   BatchBuilder builder;
   const Ids tokens{1, 2, 3, 4}, blocks{0};
-  builder.build(std::vector<BatchSequence>{{tokens, 0, blocks, 0, true}}, ops);
+  builder.build(std::vector<BatchSequence>{{tokens, 0, blocks, 0, 1}}, ops);
   const Ids next{5};
-  const BatchView batch = builder.build(std::vector<BatchSequence>{{next, 4, blocks, 0, true}}, ops);
+  const BatchView batch = builder.build(std::vector<BatchSequence>{{next, 4, blocks, 0, 1}}, ops);
   EXPECT_EQ(batch.rows(), 1);
   EXPECT_EQ(values(batch.token_ids), (Ids{5}));
   EXPECT_EQ(values(batch.context_lengths), (Ids{4}));
+}
+
+TEST(BatchBuilder, ScoresTheLastRowsThatASequenceAsksFor) {
+  FakeOps::Plan plan;
+  FakeOps ops(plan);
+  BatchBuilder builder;
+  const Ids tokens{1, 2, 3, 4}, blocks{0}, more{1};
+  const std::vector<BatchSequence> sequences{
+      {tokens, 0, blocks, 0, 3}, {tokens, 0, more, 1, 0}, {tokens, 0, more, 1, 4}};
+  EXPECT_EQ(values(builder.build(sequences, ops).score_rows), (Ids{1, 2, 3, 8, 9, 10, 11}));
+  EXPECT_THROW(builder.build(std::vector<BatchSequence>{{tokens, 0, blocks, 0, 5}}, ops), InternalError);
 }
 
 TEST(BatchBuilder, ASequenceWithoutRoomIsABug) {
@@ -49,7 +59,7 @@ TEST(BatchBuilder, ASequenceWithoutRoomIsABug) {
   FakeOps ops(plan);
   BatchBuilder builder;
   const Ids tokens{1, 2}, blocks{0};
-  EXPECT_THROW(builder.build(std::vector<BatchSequence>{{tokens, 63, blocks, 0, true}}, ops), InternalError);
+  EXPECT_THROW(builder.build(std::vector<BatchSequence>{{tokens, 63, blocks, 0, 1}}, ops), InternalError);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ SamplingParams greedy_params() {
 
 TEST(Engine, GivesTheTokensOfTheModel) {
   FakeEngine engine({});
+  EXPECT_FALSE(engine->failed());
   engine->submit(greedy({3, 1, 4, 1, 5}, 20, engine.recorder.callback(0)));
   const Record record = engine.recorder.wait(0);
   EXPECT_EQ(record.tokens, expected_tokens({3, 1, 4, 1, 5}, greedy_params(), 20));
@@ -255,6 +256,8 @@ TEST(Engine, AFailingDeviceEndsEveryRequestAndRefusesNewOnes) {
     EXPECT_NE(record.last().error.find("the fake device is gone"), std::string::npos) << record.last().error;
   }
   EXPECT_THROW(engine->submit(greedy({1}, 1, engine.recorder.callback(2))), DeviceError);
+  EXPECT_TRUE(engine->failed());
+  EXPECT_EQ(engine->failure(), "the engine stopped: the fake device is gone");
   EXPECT_EQ(engine->stats().blocks_used, 0);
   EXPECT_EQ(engine->stats().failed, 2u);
 }
@@ -301,6 +304,35 @@ TEST(Engine, CountsWhatItDid) {
   EXPECT_EQ(stats.state_slots_used, 0);
   EXPECT_EQ(stats.blocks_total, 8);
   EXPECT_EQ(stats.state_slots_total, 4);
+}
+
+TEST(Engine, CountsTheRowsOfItsSteps) {
+  FakeEngine engine({});
+  engine->submit(greedy(std::vector<TokenId>(20, 5), 4, engine.recorder.callback(0)));
+  engine.recorder.wait(0);
+  const StepSizes sizes = engine->stats().iteration_tokens;
+  EXPECT_EQ(sizes.rows, 23u);
+  EXPECT_EQ(sizes.up_to[0], 3u) << "decoding steps have one row";
+  EXPECT_EQ(sizes.up_to[2], 3u) << "up to 16";
+  EXPECT_EQ(sizes.up_to[3], 4u) << "up to 32: the prompt too";
+  EXPECT_EQ(sizes.up_to.back(), engine->stats().steps);
+}
+
+TEST(Engine, RefusesMoreWaitingRequestsThanAllowed) {
+  EngineOptions options;
+  options.max_queued = 2;
+  FakeEngine engine({.slots = 1}, options);
+  engine.plan.held = true;
+  engine->submit(greedy({1, 2, 3}, 3, engine.recorder.callback(0)));
+  while (engine->stats().running == 0) std::this_thread::yield();
+  engine->submit(greedy({1, 2, 3}, 3, engine.recorder.callback(1)));
+  engine->submit(greedy({1, 2, 3}, 3, engine.recorder.callback(2)));
+  EXPECT_EQ(engine->stats().waiting, 2);
+  EXPECT_THROW(engine->submit(greedy({1, 2, 3}, 3, engine.recorder.callback(3))), QueueFullError);
+  engine.plan.go_on();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(engine.recorder.wait(i).tokens.size(), 3u);
+  EXPECT_NO_THROW(engine->submit(greedy({1, 2, 3}, 3, engine.recorder.callback(3))));
+  engine.recorder.wait(3);
 }
 
 TEST(Engine, UnseededRequestsDifferFromEachOtherAndRepeatWithTheEnginesSeed) {

@@ -260,6 +260,7 @@ TEST(Sampler, LogprobsAreThoseOfTheRawRowBestFirst) {
   const std::vector<double> raw = softmax(ten, 1.0);
   EXPECT_EQ(sampled.token, 6);
   EXPECT_NEAR(sampled.logprob.value(), std::log(raw[6]), 1e-5);
+  EXPECT_EQ(sampled.rank, 10) << "the least likely of ten";
   ASSERT_EQ(sampled.top_logprobs.size(), 3u);
   const std::vector<std::size_t> best{3, 8, 5};
   for (std::size_t i = 0; i < 3; ++i) {

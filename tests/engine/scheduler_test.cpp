@@ -55,7 +55,7 @@ class Traffic {
  private:
   struct Known {
     std::pair<int, RequestId> order;
-    std::int64_t tokens, longest, computed = 0;
+    std::int64_t tokens, longest, to_report, computed = 0, reported = 0;
   };
   std::int64_t pick(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(random_() % static_cast<unsigned>(high - low + 1));
@@ -65,8 +65,9 @@ class Traffic {
     const std::int64_t longest = pick(1, block_count_ * kv_block_size);
     const std::int64_t tokens = pick(1, longest);
     const auto priority = static_cast<int>(pick(0, 2));
-    live_[next_] = {{priority, next_}, tokens, longest};
-    scheduler_.add(next_, priority, tokens, longest);
+    const std::int64_t to_report = pick(0, 3) == 0 ? pick(0, tokens - 1) : 0;
+    live_[next_] = {{priority, next_}, tokens, longest, to_report};
+    scheduler_.add(next_, priority, tokens, longest, to_report);
     ++next_;
   }
 
@@ -83,6 +84,7 @@ class Traffic {
     for (const StepItem& item : plan.items) {
       Known& known = live_.at(item.sequence);
       known.computed = item.first + item.count;
+      known.reported = std::max(known.reported, std::min(known.computed, known.to_report));
       if (!item.score) continue;
       const bool finished = known.tokens == known.longest || pick(0, 30) == 0;
       results.push_back({item.sequence, finished});
@@ -113,6 +115,7 @@ class Traffic {
       decoding += item.first > 0 && item.count == 1 && item.score ? 1 : 0;
     }
     check_cuts(plan, decoding);
+    check_scored(plan);
     auto first = live_.begin();
     for (auto it = live_.begin(); it != live_.end(); ++it) first = it->second.order < first->second.order ? it : first;
     ASSERT_TRUE(planned.contains(first->first)) << "the first in order does not run";
@@ -122,6 +125,22 @@ class Traffic {
     for (const StepItem& item : plan.items) {
       const bool aligned = item.score || (item.first + item.count) % kv_block_size == 0;
       ASSERT_TRUE(aligned || rows_ - decoding < kv_block_size) << item.first << " + " << item.count;
+    }
+  }
+
+  /// Rows are reported one after another, none twice, and of one sequence in a step.
+  void check_scored(const StepPlan& plan) const {
+    int reporting = 0;
+    for (const StepItem& item : plan.items) {
+      const Known& known = live_.at(item.sequence);
+      const std::int64_t end = item.first + item.count, sampled = item.score ? 1 : 0;
+      if (known.reported == known.to_report || end <= known.reported) {
+        ASSERT_EQ(item.scored_rows, sampled);
+      } else {
+        ASSERT_EQ(end - item.scored_rows, known.reported);
+        ASSERT_LE(item.count, kv_block_size);
+        ASSERT_EQ(++reporting, 1);
+      }
     }
   }
 

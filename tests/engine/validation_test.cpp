@@ -65,6 +65,8 @@ TEST(Validation, NamesTheParameterWhatWasFoundAndWhatIsAllowed) {
             "min_tokens is 4; allowed is at most max_tokens, 3");
   EXPECT_EQ(complaint_of([](SamplingParams& p) { p.top_logprobs = 101; }),
             "top_logprobs is 101; allowed is -1 (none) to 100");
+  EXPECT_EQ(complaint_of([](SamplingParams& p) { p.prompt_logprobs = -2; }),
+            "prompt_logprobs is -2; allowed is -1 (none) to 100");
 }
 
 TEST(Validation, NamesTokensOutOfRange) {
