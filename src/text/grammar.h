@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,23 @@ struct GrammarSource {
   bool parallel_tool_calls = true;   // tool_calls: more than one call
 };
 
-/// A grammar, compiled for a tokenizer. Immutable; safe to use from many threads.
+/// Where a reply stands in a grammar. Belongs to one request.
+class GrammarState {
+ public:
+  virtual ~GrammarState() = default;
+  /// Sets the logits of tokens that cannot come next to -infinity. Stop tokens can where the reply may end; after one
+  /// nothing else can. logits: [vocabulary].
+  virtual void mask(std::span<float> logits) = 0;
+  /// Throws RequestError for a token that mask() forbids.
+  virtual void accept(TokenId token) = 0;
+};
+
+/// A grammar, compiled for a tokenizer. Immutable; safe to use from many threads. States keep it alive.
 class CompiledGrammar {
  public:
   virtual ~CompiledGrammar() = default;
+  virtual std::unique_ptr<GrammarState> start() const = 0;
+  virtual std::span<const TokenId> stop_tokens() const = 0;
 };
 
 /// Compiles grammars and keeps the last ones. Safe to use from many threads.

@@ -19,8 +19,10 @@ class ByteLevelTokenizer : public Tokenizer {
  public:
   explicit ByteLevelTokenizer(TokenizerFile file) : file_(std::move(file)) {
     special_.resize(file_.encoder.vocabulary.size());
+    added_.resize(file_.encoder.vocabulary.size());
     for (const AddedToken& token : file_.added_tokens) {
       special_[token.id] = token.special;
+      added_[token.id] = true;
       AddedToken looked_for = token;
       if (token.normalized && file_.normalize) looked_for.content = to_nfc(token.content);
       (token.normalized ? in_normalized_ : in_raw_).add(looked_for);
@@ -59,6 +61,7 @@ class ByteLevelTokenizer : public Tokenizer {
   }
 
   bool is_special(TokenId id) const override { return is_known(id) && special_[id]; }
+  bool is_added(TokenId id) const override { return is_known(id) && added_[id]; }
   bool is_known(TokenId id) const override { return file_.encoder.vocabulary.contains(id); }
   std::optional<TokenId> id_of(std::string_view token) const override { return file_.encoder.vocabulary.find(token); }
   int size() const override { return file_.encoder.vocabulary.size(); }
@@ -79,7 +82,7 @@ class ByteLevelTokenizer : public Tokenizer {
 
   TokenizerFile file_;
   AddedTokenMatcher in_raw_, in_normalized_;
-  std::vector<bool> special_;  // by id
+  std::vector<bool> special_, added_;  // by id
 };
 
 std::string read_file(const std::filesystem::path& path) {

@@ -31,6 +31,8 @@ class Tokenizer {
   /// Text of ids; broken characters become U+FFFD. skip_special leaves out tokens marked special.
   virtual std::string decode(const std::vector<TokenId>& ids, bool skip_special = false) const = 0;
   virtual bool is_special(TokenId id) const = 0;
+  /// Whether it is one of added_tokens, special or not: encode() never makes it of plain text.
+  virtual bool is_added(TokenId id) const = 0;
   virtual bool is_known(TokenId id) const = 0;
   virtual std::optional<TokenId> id_of(std::string_view token) const = 0;
   /// Largest id + 1 that has a token; ids from here to the padded vocabulary are never sampled.
