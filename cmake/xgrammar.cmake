@@ -13,7 +13,7 @@ if(SLUICE_XGRAMMAR AND xgrammar_sources)
   target_include_directories(xgrammar SYSTEM PUBLIC
     ${SLUICE_XGRAMMAR_SOURCE}/include ${SLUICE_XGRAMMAR_SOURCE}/3rdparty/dlpack/include
     PRIVATE ${SLUICE_XGRAMMAR_SOURCE}/3rdparty/picojson)
-  # Its messages and failures come to the functions of text/grammar_log.cpp.
+  # Its messages and failures come to the functions of text/grammar_compiler.cpp.
   target_compile_definitions(xgrammar PRIVATE XGRAMMAR_LOG_CUSTOMIZE=1 XGRAMMAR_ENABLE_CPPTRACE=0)
   target_compile_options(xgrammar PRIVATE -w -Wno-error)
   target_link_libraries(xgrammar PRIVATE Threads::Threads)
@@ -25,7 +25,7 @@ else()
   if(SLUICE_XGRAMMAR)
     message(WARNING "no sources of xgrammar in ${SLUICE_XGRAMMAR_SOURCE}: this build has no structured output")
   endif()
-  set(unused_grammar_sources compiler log state)
+  set(unused_grammar_sources compiler state)
 endif()
 list(TRANSFORM unused_grammar_sources PREPEND ${PROJECT_SOURCE_DIR}/src/text/grammar_)
 list(TRANSFORM unused_grammar_sources APPEND .cpp)

@@ -14,6 +14,22 @@
 #include "text/grammar_state.h"
 #include "text/tool_calls_grammar.h"
 
+namespace xgrammar {
+
+// Where its messages go. Failed checks, and sources that cannot be compiled:
+[[noreturn]] void LogFatalImpl(const std::string& file, int line, const std::string& message);
+void LogFatalImpl(const std::string&, int, const std::string& message) {
+  constexpr std::string_view before = ") is false: ";
+  const std::size_t check = message.starts_with("Check failed: ") ? message.find(before) : std::string::npos;
+  throw sluice::RequestError(check == std::string::npos ? message : message.substr(check + before.size()));
+}
+
+// Warnings, of what in a schema the grammar leaves out.
+void LogMessageImpl(const std::string& file, int line, int level, const std::string& message);
+void LogMessageImpl(const std::string&, int, int, const std::string&) {}
+
+}  // namespace xgrammar
+
 namespace sluice {
 
 namespace {
