@@ -96,6 +96,15 @@ TEST(ResponseReader, BodiesAreTheSameForEveryCut) {
   }
 }
 
+TEST(ResponseReader, SingleBytesAreEnough) {
+  const std::string response = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n";
+  ResponseReader reader;
+  std::string body;
+  for (const char& c : response) EXPECT_EQ(reader.read(std::string_view(&c, 1), body), 1u);
+  EXPECT_TRUE(reader.complete());
+  EXPECT_EQ(body, "hello!");
+}
+
 TEST(ResponseReader, ConnectionsAreKeptAsHeadersSay) {
   const auto keeps = [](std::string_view response) {
     ResponseReader reader;
@@ -152,6 +161,14 @@ TEST(EventReader, EventsAreTheSameForEveryCut) {
     reader.read(std::string_view(stream).substr(cut), keep);
     ASSERT_EQ(events, expected) << cut;
   }
+}
+
+TEST(EventReader, SingleBytesAreEnough) {
+  EventReader reader;
+  std::vector<std::string> events;
+  for (const char& c : std::string("data: one\r\n\r\n: x\n\ndata: two\n\n"))
+    reader.read(std::string_view(&c, 1), [&](std::string_view data) { events.emplace_back(data); });
+  EXPECT_EQ(events, (std::vector<std::string>{"one", "two"}));
 }
 
 TEST(EventScan, TextUsageErrorsAndTheEndAreFoundWithoutParsing) {
