@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "request_rows.h"
 #include "server/openai_chat.h"
 #include "server/openai_completions.h"
+#include "server/request_rows.h"
 
 namespace sluice {
 namespace {
@@ -23,7 +23,7 @@ class SharedFields : public testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(OfBothApis, SharedFields, testing::Bool(),
-                         [](const auto& info) { return info.param ? "Chat" : "Completion"; });
+                         [](const auto& api) { return api.param ? "Chat" : "Completion"; });
 
 TEST_P(SharedFields, OfAWrongTypeOrOutOfRangeAreRefusedByName) {
   expect_refused(
