@@ -271,6 +271,72 @@ TEST_P(SharedFields, OfAStreamReachTheRequest) {
   EXPECT_TRUE(request.continuous_usage);
 }
 
+TEST_P(SharedFields, OfAnyTypeAreTakenOrRefusedButNeverFailOtherwise) {
+  const std::vector<std::string> names = {"model",
+                                          "messages",
+                                          "prompt",
+                                          "temperature",
+                                          "top_p",
+                                          "top_k",
+                                          "min_p",
+                                          "presence_penalty",
+                                          "seed",
+                                          "stop",
+                                          "stop_token_ids",
+                                          "min_tokens",
+                                          "max_tokens",
+                                          "max_completion_tokens",
+                                          "ignore_eos",
+                                          "logit_bias",
+                                          "n",
+                                          "best_of",
+                                          "logprobs",
+                                          "top_logprobs",
+                                          "prompt_logprobs",
+                                          "priority",
+                                          "thinking_budget",
+                                          "return_token_ids",
+                                          "stream",
+                                          "stream_options",
+                                          "response_format",
+                                          "structured_outputs",
+                                          "guided_json",
+                                          "guided_regex",
+                                          "guided_choice",
+                                          "guided_grammar",
+                                          "tools",
+                                          "tool_choice",
+                                          "parallel_tool_calls",
+                                          "chat_template_kwargs",
+                                          "reasoning_effort",
+                                          "enable_thinking",
+                                          "modalities",
+                                          "echo",
+                                          "suffix",
+                                          "user",
+                                          "bad_words",
+                                          "function_call",
+                                          "include_reasoning"};
+  const Json values = Json::parse(R"([null, true, 0, -1, 1.5, 1e300, 18446744073709551615, "", "x", [], [[]], [null],
+      [{}], ["x", 1], {}, {"a": null}, {"type": "function"}, {"type": null, "function": []}, {"json": {}, "type": 1},
+      [{"role": "user", "content": [{}]}], [{"type": "function", "function": {"name": "f", "parameters": null}}]])");
+  int refused = 0;
+  for (const std::string& name : names) {
+    for (const Json& value : values) {
+      Json with_value = body();
+      with_value["stream"] = true;
+      with_value[name] = value;
+      try {
+        parser()(with_value, test_defaults());
+      } catch (const ApiError& error) {
+        EXPECT_EQ(error.status(), 400);
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
 TEST_P(SharedFields, ThatNobodyKnowsAreListed) {
   EXPECT_EQ(parse(R"({"mirostat": 2, "user": "me", "x": null})").unknown_fields,
             (std::vector<std::string>{"mirostat", "x"}));
