@@ -119,20 +119,18 @@ class HttpParser::Reader final : public http::basic_parser<true> {
   void on_response_impl(int, BeastView, int, error_code&) override { CHECK(false); }
 
   const std::size_t max_header_bytes_, max_body_bytes_;
-  std::size_t head_bytes_ = 0;  // understood so far
+  std::size_t head_bytes_ = 0;  // understood so far, without spaces around values
   std::size_t content_lengths_ = 0;
 };
 
 std::size_t HttpParser::Reader::read(std::string_view bytes) {
   error_code error;
-  const bool was_head = state == State::head;
   started = true;
   const std::size_t taken = put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
   if (error && error != http::error::need_more) {
     if (state != State::failed) explain(error, bytes);
     return taken;
   }
-  if (was_head) head_bytes_ += taken;
   if (state == State::head && head_bytes_ + bytes.size() - taken >= max_header_bytes_) {
     explain(http::error::header_limit, bytes);
   } else if (state == State::body && bytes.size() - taken >= max_header_bytes_) {
@@ -156,6 +154,7 @@ void HttpParser::Reader::explain(error_code error, std::string_view bytes) {
 void HttpParser::Reader::on_request_impl(http::verb, BeastView method, BeastView target, int version,
                                          error_code& error) {
   request.method = view_of(method);
+  head_bytes_ = method.size() + target.size();
   http_1_0 = version == 10;
   take_target(view_of(target), error);
 }
@@ -185,6 +184,10 @@ void HttpParser::Reader::take_target(std::string_view target, error_code& error)
 
 void HttpParser::Reader::on_field_impl(http::field field, BeastView name, BeastView value, error_code& error) {
   if (state != State::head) return;  // trailers are read over
+  head_bytes_ += name.size() + value.size() + 4;
+  if (head_bytes_ > max_header_bytes_) {
+    return stop(error, 431, fmt::format("the headers are longer than {} bytes", max_header_bytes_));
+  }
   if (request.headers.size() >= max_fields) {
     return stop(error, 431, fmt::format("there are more than {} header fields", max_fields));
   }

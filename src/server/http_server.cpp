@@ -69,7 +69,7 @@ void set_socket_options(tcp::socket& socket, const HttpOptions& options) {
   using KeepaliveIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
   using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
   socket.set_option(KeepaliveIdle(static_cast<int>(keepalive_idle.count())), ignored);
-  const auto patience = std::clamp<std::chrono::milliseconds>(options.write_timeout, 1s, 1h);
+  const auto patience = std::clamp<std::chrono::milliseconds>(options.write_timeout, 30s, 1h);
   socket.set_option(UserTimeout(static_cast<int>(patience.count())), ignored);
 }
 

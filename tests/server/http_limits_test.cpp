@@ -176,6 +176,20 @@ TEST(HttpLimits, LongHeadersInManyPiecesAreA431) {
   expect_refused(client, 431);
 }
 
+TEST(HttpLimits, TheLimitHoldsForAllHeadersTogether) {
+  HttpOptions options;
+  options.max_header_bytes = 2000;
+  EchoServer server(options);
+  RawClient client = server.client();
+  const std::string line = "X: " + std::string(95, 'x') + "\r\n";
+  std::string lines;
+  for (int i = 0; i < 14; ++i) lines += line;
+  client.send("GET /echo HTTP/1.1\r\nHost: a\r\n" + lines);
+  usleep(50'000);
+  client.send(lines + "\r\n");
+  expect_refused(client, 431);
+}
+
 TEST(HttpLimits, EndlessTrailersAreRefused) {
   EchoServer server;
   RawClient client = server.client();
@@ -214,6 +228,21 @@ TEST(HttpLimits, MoreBytesOfBodiesThanAllMayHoldAreA503) {
     EXPECT_EQ(first.ask(request_text("POST", "/echo", "", std::string(90'000, 'x'))).status, 200);
 }
 
+TEST(HttpLimits, ABodyCountsUntilTheHandlerTakesIt) {
+  HttpOptions options;
+  options.max_bodies_bytes = 100'000;
+  EchoServer server(options);
+  const std::string request = request_text("POST", "/hold", "", std::string(80'000, 'x'));
+  RawClient first = server.client(), refused = server.client(), second = server.client();
+  first.send(request);
+  ASSERT_TRUE(eventually([&] { return server.held_count == 1; }));
+  refused.send(request);
+  expect_refused(refused, 503);
+  server.run([&] { EXPECT_EQ(server.held[0]->take_body().size(), 80'000u); });
+  second.send(request);
+  EXPECT_TRUE(eventually([&] { return server.held_count == 2; }));
+}
+
 TEST(HttpLimits, SlowHeadersAreCutWithA408) {
   EchoServer server(short_times());
   RawClient client = server.client();
@@ -222,7 +251,9 @@ TEST(HttpLimits, SlowHeadersAreCutWithA408) {
 }
 
 TEST(HttpLimits, ASlowBodyIsCutWithA408) {
-  EchoServer server(short_times());
+  HttpOptions options;
+  options.body_timeout = 150ms;
+  EchoServer server(options);
   RawClient client = server.client();
   client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
   EXPECT_TRUE(dribble(client, "x"));
@@ -230,7 +261,9 @@ TEST(HttpLimits, ASlowBodyIsCutWithA408) {
 }
 
 TEST(HttpLimits, ASlowSecondRequestIsCutLikeTheFirst) {
-  EchoServer server(short_times());
+  HttpOptions options;
+  options.header_timeout = 150ms;
+  EchoServer server(options);
   RawClient client = server.client();
   EXPECT_EQ(client.ask(request_text("GET", "/echo")).status, 200);
   EXPECT_TRUE(dribble(client, "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(1000, 'x')));

@@ -144,6 +144,39 @@ TEST(HttpStream, TheHandlerHearsNothingAfterACompleteAnswer) {
   EXPECT_EQ(server.left, 0);
 }
 
+TEST(HttpStream, TheHandlerHearsNothingIfTheClientLeavesBeforeItReadTheEnd) {
+  EchoServer server;
+  RawClient client(server.port(), 4096);
+  client.send(request_text("GET", "/open"));
+  ASSERT_TRUE(eventually([&] { return server.held_count == 1; }));
+  server.run([&] {
+    server.held[0]->write(std::string(16u << 20, 'x'));
+    server.held[0]->end_stream();
+  });
+  EXPECT_EQ(server->stats().exchanges, 1u) << "it is not sent yet";
+  client.vanish();
+  EXPECT_TRUE(eventually([&] { return server.all_quiet(); }));
+  EXPECT_EQ(server.left, 0);
+}
+
+TEST(HttpStream, ACallbackMayHoldItsOwnExchange) {
+  EchoServer server;
+  std::vector<RawClient> clients = open_streams(server, 2);
+  std::weak_ptr<HttpExchange> answered, left;
+  server.run([&] {
+    answered = server.held[0];
+    left = server.held[1];
+    for (const auto& exchange : server.held) exchange->on_close([exchange] { exchange->write("ignored"); });
+    server.held[0]->end_stream();
+    server.held.clear();
+  });
+  EXPECT_TRUE(eventually([&] { return answered.expired(); }));
+  EXPECT_FALSE(left.expired());
+  clients[0].vanish();
+  clients[1].vanish();
+  EXPECT_TRUE(eventually([&] { return left.expired() && server.all_quiet(); }));
+}
+
 TEST(HttpStream, AnExchangeThatOutlivesItsServerDoesNothing) {
   std::vector<std::shared_ptr<HttpExchange>> kept;
   {

@@ -55,8 +55,11 @@ TEST(Http, KeepsWhatComesWhileAnAnswerIsProduced) {
   RawClient client = server.client();
   client.send(request_text("GET", "/hold"));
   ASSERT_TRUE(eventually([&] { return server.held_count == 1; }));
-  client.send(request_text("POST", "/echo", "", "second"));
-  usleep(20'000);
+  const std::string second = request_text("POST", "/echo", "", "second");
+  for (std::size_t at = 0; at < second.size(); at += 20) {
+    client.send(second.substr(at, 20));
+    usleep(5000);
+  }
   server.run([&] { server.held[0]->send({.status = 200, .content_type = "a/b", .body = "first", .headers = {}}); });
   EXPECT_EQ(client.read_answer().body, "first");
   EXPECT_EQ(client.read_answer().body, "POST /echo ? 6\nsecond");
@@ -70,6 +73,18 @@ TEST(Http, ReadsARequestThatComesByteByByte) {
       "3;name=value\r\nabc\r\n1\r\nd\r\n0\r\nTrailer: x\r\n\r\n";
   for (const char byte : request) client.send({&byte, 1});
   EXPECT_EQ(client.read_answer().body, "POST /echo ? 4\nabcd");
+  EXPECT_EQ(client.ask(request_text("GET", "/echo")).status, 200);
+}
+
+TEST(Http, ReadsAnEmptyChunkedBodyThatComesByteByByte) {
+  EchoServer server;
+  RawClient client = server.client();
+  client.send(request_text("POST", "/echo", "Transfer-Encoding: chunked\r\n"));
+  for (const char byte : std::string("0\r\n\r\n")) {
+    usleep(3000);
+    client.send({&byte, 1});
+  }
+  EXPECT_EQ(client.read_answer().body, "POST /echo ? 0\n");
   EXPECT_EQ(client.ask(request_text("GET", "/echo")).status, 200);
 }
 
@@ -223,6 +238,12 @@ TEST(Http, TasksRunOnTheEventThreadAndAreDestroyedAfterStop) {
   server->post([token] { ADD_FAILURE(); });
   server->stop();
   EXPECT_EQ(token.use_count(), 1);
+}
+
+TEST(Http, ATaskThatThrowsStopsNothing) {
+  EchoServer server;
+  server->post([] { throw std::runtime_error("as it was asked to"); });
+  EXPECT_EQ(server.client().ask(request_text("GET", "/echo")).status, 200);
 }
 
 TEST(Http, StopTellsHandlersThatTheirClientsAreGone) {
