@@ -237,7 +237,8 @@ int bench_command(const CommandInfo& info, const std::vector<std::string>& argum
   check_lengths(options, subject.config.max_context());
   try {
     const std::vector<BenchRecord> records = measure(subject, run.rates, options);
-    write_output(*options.json ? json_text(bench_json(records, run)) : bench_table(records, run, *options.markdown));
+    write_output(*options.json ? indented_json(bench_json(records, run))
+                               : bench_table(records, run, *options.markdown));
   } catch (const Interrupted&) {
     return interrupted_exit_code;
   }

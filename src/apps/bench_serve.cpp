@@ -156,7 +156,7 @@ std::string report(const std::vector<ServeCase>& cases, const BenchOptions& opti
   BenchRun run;
   run.rates.device = processor_name();
   run.command = command;
-  return *options.json ? json_text(bench_json(records, run)) : text;
+  return *options.json ? indented_json(bench_json(records, run)) : text;
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ class TerminalChat {
   void save(const std::string& file) {
     if (file.empty()) fail<UsageError>("/save is followed by a file name");
     std::ofstream out(file, std::ios::binary);
-    out << json_text(chat_.messages());
+    out << indented_json(chat_.messages());
     out.close();
     if (!out) fail<Error>("{}: cannot be written", file);
     write_error(fmt::format("saved to {}\n", file));

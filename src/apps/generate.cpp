@@ -155,7 +155,7 @@ int generate_command(const CommandInfo& info, const std::vector<std::string>& ar
   if (!*options.json) {
     streamed.finish(generated.reply);
   } else if (!interrupted) {
-    write_output(json_text(result_json(prompt.ids, generated)));
+    write_output(indented_json(result_json(prompt.ids, generated)));
   }
   return interrupted ? interrupted_exit_code : 0;
 }

@@ -215,7 +215,7 @@ int inspect_command(const CommandInfo& info, const std::vector<std::string>& arg
   const Inspection inspection{directory.string(),        summary_of(config, has_draft_head(*checkpoint, config)),
                               unknown_config_keys(json), group_tensors(*checkpoint),
                               ops->describe(),           plan_memory(config, *checkpoint, *ops, options.engine)};
-  write_output(*options.json ? json_text(inspection_json(inspection)) : inspection_text(inspection));
+  write_output(*options.json ? indented_json(inspection_json(inspection)) : inspection_text(inspection));
   return 0;
 }
 

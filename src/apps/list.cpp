@@ -20,7 +20,7 @@ int list_command(const CommandInfo& info, const std::vector<std::string>& argume
                       {"path", model.directory.string()},
                       {"bytes", model.bytes}});
     }
-    write_output(json_text(list));
+    write_output(indented_json(list));
     return 0;
   }
   if (models.empty()) write_error(fmt::format("no models in {}\n", environment.hub_cache.string()));

@@ -19,7 +19,9 @@ void write_output(std::string_view text) {
   }
 }
 
-std::string json_text(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string indented_json(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 void write_error(std::string_view text) {
   while (!text.empty()) {

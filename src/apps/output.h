@@ -16,7 +16,7 @@ class BrokenPipe : public std::runtime_error {
 void write_output(std::string_view text);
 
 /// A JSON value as text, in lines with an indent of 2; bytes that are no UTF-8 become U+FFFD.
-std::string json_text(const Json& value);
+std::string indented_json(const Json& value);
 
 /// Writes to standard error; a failure to do so is nobody's business.
 void write_error(std::string_view text);

@@ -18,7 +18,7 @@ int template_command(const CommandInfo& info, const std::vector<std::string>& ar
       chat_template->render(read_messages(*options.messages), read_tools(*options.tools), render);
   if (*options.json) {
     const auto tokenizer = require_tokenizer(directory);
-    write_output(json_text({{"prompt", prompt}, {"prompt_ids", tokenizer->encode(prompt)}}));
+    write_output(indented_json({{"prompt", prompt}, {"prompt_ids", tokenizer->encode(prompt)}}));
   } else {
     write_output(prompt);
   }

@@ -63,7 +63,7 @@ int tokenize_command(const CommandInfo& info, const std::vector<std::string>& ar
   if (*options.json) {
     Json tokens = Json::array();
     for (const TokenId id : ids) tokens.push_back(std::string(tokenizer->bytes_of(id)));
-    write_output(json_text({{"ids", ids}, {"tokens", tokens}, {"count", ids.size()}}));
+    write_output(indented_json({{"ids", ids}, {"tokens", tokens}, {"count", ids.size()}}));
   } else {
     write_output(fmt::format("{}\n", fmt::join(ids, ",")));
   }
@@ -81,7 +81,7 @@ int detokenize_command(const CommandInfo& info, const std::vector<std::string>& 
       fail<RequestError>("token id {} is unknown, expected 0 to {}", id, tokenizer->size() - 1);
   }
   const std::string text = tokenizer->decode(ids, *options.no_special);
-  write_output(*options.json ? json_text({{"text", text}, {"count", ids.size()}}) : text + "\n");
+  write_output(*options.json ? indented_json({{"text", text}, {"count", ids.size()}}) : text + "\n");
   return 0;
 }
 

@@ -12,7 +12,7 @@ int version_command(const CommandInfo& info, const std::vector<std::string>& arg
   if (!read_into(options, info, arguments)) return 0;
   const std::vector<std::string> device = make_device(EngineFlags{})->describe();
   if (*options.json) {
-    write_output(json_text(
+    write_output(indented_json(
         {{"version", version()}, {"commit", commit()}, {"build", build_options()}, {"devices", {{"cpu", device}}}}));
     return 0;
   }
