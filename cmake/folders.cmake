@@ -9,7 +9,7 @@ function(sluice_folder name)
     add_library(sluice_${name} STATIC ${sources})
     set(scope PUBLIC)
     # The folders that read files count the branches they take, which steers the fuzzer.
-    if(SLUICE_FUZZ AND name MATCHES "^(base|weights|text)$")
+    if(SLUICE_FUZZ AND name MATCHES "^(base|weights|text|server)$")
       target_compile_options(sluice_${name} PRIVATE -fsanitize=fuzzer-no-link)
     endif()
   else()
