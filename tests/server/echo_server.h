@@ -48,7 +48,6 @@ class EchoServer {
 
   std::vector<std::shared_ptr<HttpExchange>> held;  // of the event thread
   std::atomic<int> held_count{0}, left{0};
-  std::atomic<std::size_t> largest_capacity{0};
 
  private:
   static HttpOptions with_free_port(HttpOptions options) {
@@ -70,7 +69,6 @@ class EchoServer {
 
   void handle(const std::shared_ptr<HttpExchange>& exchange) {
     const std::string& path = exchange->request().path;
-    largest_capacity = std::max(largest_capacity.load(), exchange->request().body.capacity());
     const std::string text = "text/plain";
     if (path == "/drop") return;
     if (path == "/throw") throw std::runtime_error("as it was asked to");
