@@ -114,7 +114,7 @@ TEST(ChatWriter, WritesEventsOfOneForm) {
         "choices": [{"index": 0, "delta": {"content": "a"}, "logprobs": null, "finish_reason": null}]})"));
     EXPECT_EQ(events[2]["choices"], Json::parse(R"([{"index": 0, "delta": {}, "logprobs": null,
         "finish_reason": "tool_calls", "stop_reason": null}])"));
-    EXPECT_EQ(events[2]["timings"]["predicted_n"], 12);
+    EXPECT_EQ(events[2].at("timings")["predicted_n"], 12);
   }
 }
 
