@@ -1,7 +1,12 @@
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <exception>
+#include <future>
 #include <list>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -38,17 +43,20 @@ using Kind = GrammarSource::Kind;
 
 constexpr std::size_t most_kept = 256, most_kept_bytes = std::size_t{256} << 20;
 /// A grammar in xgrammar's own notation, after conversion; compiling costs time for every part of it.
-constexpr std::size_t largest_converted = std::size_t{256} << 10;
+constexpr std::size_t largest_converted = std::size_t{128} << 10;
+/// xgrammar cannot be interrupted: a compilation that takes longer is left to itself, a few of them at most.
+constexpr std::chrono::seconds longest_compilation{10};
+constexpr int most_left_alone = 2;
 
-/// xgrammar knows ids without text as ones that no text is made of.
-xgrammar::TokenizerInfo tokenizer_info(const Tokenizer& tokenizer, int vocabulary,
-                                       const std::vector<TokenId>& stop_tokens) {
+/// xgrammar knows ids without text as ones that no text is made of. Stop tokens are named by each state, because those
+/// named here would be let into free text by states that stop at others.
+xgrammar::TokenizerInfo tokenizer_info(const Tokenizer& tokenizer, int vocabulary) {
   std::vector<std::string> texts(static_cast<std::size_t>(std::min(vocabulary, tokenizer.size())));
   for (std::size_t id = 0; id < texts.size(); ++id) {
     const auto token = static_cast<TokenId>(id);
     if (!tokenizer.is_added(token)) texts[id] = tokenizer.bytes_of(token);
   }
-  return {texts, xgrammar::VocabType::RAW, vocabulary, stop_tokens};
+  return {texts, xgrammar::VocabType::RAW, vocabulary, std::vector<std::int32_t>()};
 }
 
 class TextGrammar : public CompiledGrammar {
@@ -106,20 +114,80 @@ xgrammar::Grammar convert(const GrammarSource& source) {
   return from_format(tool_call_format(source.tools));
 }
 
+struct Compiled {
+  std::shared_ptr<const CompiledGrammar> grammar;
+  std::size_t bytes = 0;
+};
+
+/// What compilations need; those left alone keep it alive.
+class Workshop {
+ public:
+  Workshop(std::shared_ptr<const Tokenizer> tokenizer, int vocabulary, std::vector<TokenId> stop_tokens)
+      : tokenizer_(std::move(tokenizer)),
+        stop_tokens_(std::move(stop_tokens)),
+        compiler_(tokenizer_info(*tokenizer_, vocabulary), /*max_threads=*/1, /*cache_enabled=*/false) {}
+
+  Compiled compile(const GrammarSource& source) {
+    const xgrammar::Grammar grammar = convert(source);
+    const std::size_t size = grammar.ToString().size();
+    if (size > largest_converted) {
+      fail<RequestError>("it is too large: {} bytes as a grammar, at most {}", size, largest_converted);
+    }
+    xgrammar::CompiledGrammar compiled = compiler_.CompileGrammar(grammar);
+    const std::size_t bytes = compiled.MemorySizeBytes();
+    if (source.kind != Kind::tool_calls) {
+      return {std::make_shared<TextGrammar>(std::move(compiled), stop_tokens_), bytes};
+    }
+    return {std::make_shared<ToolCallsGrammar>(std::move(compiled), tool_call_tags(*tokenizer_),
+                                               source.parallel_tool_calls, stop_tokens_),
+            bytes};
+  }
+
+  std::atomic<int> left_alone = 0;
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::vector<TokenId> stop_tokens_;
+  xgrammar::GrammarCompiler compiler_;
+};
+
+/// Compiles on a thread of its own, and waits for it as long as is reasonable.
+Compiled compile_in_time(const std::shared_ptr<Workshop>& workshop, const GrammarSource& source) {
+  if (workshop->left_alone >= most_left_alone) {
+    fail<RequestError>("earlier ones are still being compiled; try again later, with a simpler one");
+  }
+  std::promise<Compiled> promise;
+  std::future<Compiled> future = promise.get_future();
+  const auto late = std::make_shared<std::atomic<bool>>(false);
+  std::thread([workshop, source, late, promise = std::move(promise)]() mutable {
+    try {
+      promise.set_value(workshop->compile(source));
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+    if (late->exchange(true)) --workshop->left_alone;
+  }).detach();
+  if (future.wait_for(longest_compilation) == std::future_status::ready) return future.get();
+  ++workshop->left_alone;
+  if (late->exchange(true)) --workshop->left_alone;
+  fail<RequestError>("it takes more than {} seconds; make it simpler", longest_compilation.count());
+}
+
 class XGrammarCompiler : public GrammarCompiler {
  public:
   XGrammarCompiler(std::shared_ptr<const Tokenizer> tokenizer, int vocabulary, std::vector<TokenId> stop_tokens)
-      : tokenizer_(std::move(tokenizer)),
-        stop_tokens_(std::move(stop_tokens)),
-        compiler_(tokenizer_info(*tokenizer_, vocabulary, stop_tokens_), /*max_threads=*/1, /*cache_enabled=*/false) {}
+      : workshop_(std::make_shared<Workshop>(std::move(tokenizer), vocabulary, std::move(stop_tokens))) {}
 
   std::shared_ptr<const CompiledGrammar> compile(const GrammarSource& source) override {
     check_grammar_source(source);
     const std::string key = grammar_key(source);
     if (auto known = find(key)) return known;
-    std::size_t bytes = key.size();
-    auto compiled = compile_new(source, bytes);
-    return keep(key, std::move(compiled), bytes);
+    try {
+      Compiled compiled = compile_in_time(workshop_, source);
+      return keep(key, std::move(compiled.grammar), key.size() + compiled.bytes);
+    } catch (const std::exception& error) {
+      fail<RequestError>("{} cannot be compiled: {}", grammar_kind_name(source.kind), error.what());
+    }
   }
 
  private:
@@ -128,23 +196,6 @@ class XGrammarCompiler : public GrammarCompiler {
     std::shared_ptr<const CompiledGrammar> grammar;
     std::size_t bytes;
   };
-
-  std::shared_ptr<const CompiledGrammar> compile_new(const GrammarSource& source, std::size_t& bytes) {
-    try {
-      const xgrammar::Grammar grammar = convert(source);
-      const std::size_t size = grammar.ToString().size();
-      if (size > largest_converted) {
-        fail<RequestError>("it is too large: {} bytes as a grammar, at most {}", size, largest_converted);
-      }
-      xgrammar::CompiledGrammar compiled = compiler_.CompileGrammar(grammar);
-      bytes += compiled.MemorySizeBytes();
-      if (source.kind != Kind::tool_calls) return std::make_shared<TextGrammar>(std::move(compiled), stop_tokens_);
-      return std::make_shared<ToolCallsGrammar>(std::move(compiled), tool_call_tags(*tokenizer_),
-                                                source.parallel_tool_calls, stop_tokens_);
-    } catch (const std::exception& error) {
-      fail<RequestError>("{} cannot be compiled: {}", grammar_kind_name(source.kind), error.what());
-    }
-  }
 
   std::shared_ptr<const CompiledGrammar> find(const std::string& key) {
     const std::lock_guard lock(mutex_);
@@ -170,9 +221,7 @@ class XGrammarCompiler : public GrammarCompiler {
     return kept;
   }
 
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::vector<TokenId> stop_tokens_;
-  xgrammar::GrammarCompiler compiler_;
+  std::shared_ptr<Workshop> workshop_;
   std::mutex mutex_;
   std::list<Kept> kept_;  // the last used first
   std::unordered_map<std::string_view, std::list<Kept>::iterator> index_;

@@ -25,7 +25,8 @@ class ReplyFilter : public TokenFilter {
       place_ = Place::content;
       return;
     }
-    if (!tokenizer_->id_of(end_of_reasoning)) {
+    const std::optional<TokenId> end = tokenizer_->id_of(end_of_reasoning);
+    if (!end || !tokenizer_->is_added(*end)) {
       fail<RequestError>(
           "the tokenizer has no single token {}, so that neither a grammar after the reasoning nor thinking_budget can "
           "be kept; turn thinking off",
