@@ -20,12 +20,16 @@ TEST(TokenInbox, DeliversInOrderAndWakesTheEventThreadOncePerBurst) {
   for (int i = 0; i < 600; ++i) inbox->push({1, i, {}});
   EXPECT_EQ(posted.size(), 1u);
   // Other tasks get their turn in between.
-  for (std::size_t i = 0; i < posted.size(); ++i) std::function<void()>(posted[i])();
+  for (std::size_t i = 0; i < posted.size(); ++i) {
+    const auto task = posted[i];  // it posts others
+    task();
+  }
   EXPECT_GT(posted.size(), 2u);
   ASSERT_EQ(delivered.size(), 600u);
   for (int i = 0; i < 600; ++i) EXPECT_EQ(delivered[static_cast<std::size_t>(i)], i);
   inbox->push({1, 600, {}});
-  posted.back()();
+  const auto last = posted.back();
+  last();
   EXPECT_EQ(delivered.back(), 600);
 }
 
