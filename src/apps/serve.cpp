@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <thread>
 
+#include <malloc.h>
+
 #include "apps/bench_shapes.h"
 #include "apps/commands.h"
 #include "apps/generation.h"
@@ -19,6 +21,13 @@ namespace sluice {
 namespace {
 
 constexpr std::chrono::milliseconds poll_interval{20};
+
+/// Large bodies get mappings of their own, whose memory the system has back when they are freed; glibc would raise
+/// these limits by itself and keep it.
+void bound_the_heap() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 18);
+}
 
 std::chrono::milliseconds milliseconds(const Number& seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1e3));
@@ -113,6 +122,7 @@ int serve_command(const CommandInfo& info, const std::vector<std::string>& argum
   ServeOptions options;
   if (!read_into(options, info, arguments)) return 0;
   check_usage(options);
+  bound_the_heap();
   const Environment environment = read_environment();
   const ServiceOptions of_service = service_options(options, environment);
   if (of_service.log_style == LogStyle::text) set_log_level(LogLevel::info);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include "base/error.h"
 #include "base/version.h"
@@ -19,7 +20,8 @@ namespace {
 
 constexpr int retry_after_seconds = 2;
 constexpr std::size_t most_unknown_fields = 1000;  // that the log names
-constexpr std::chrono::milliseconds poll_interval{10};
+constexpr std::chrono::milliseconds poll_interval{10}, longest_look{1000};
+constexpr int looks_until_calm = 4;
 constexpr std::chrono::seconds longest_last_write{2}, longest_cancel{10};
 
 std::string random_name() {
@@ -67,7 +69,7 @@ Service::Service(ServiceOptions options, HttpOptions http)
                                           [this](TokenInbox::Entry& entry) { take(entry); })),
       workers_(options_.workers) {
   http_.start();
-  http_.post([this] { ping_streams(); });
+  http_.post([this] { look_after(); });
 }
 
 Service::~Service() {
@@ -235,10 +237,15 @@ void Service::finish(std::uint64_t id) {
   log_.write(line);
 }
 
-void Service::ping_streams() {
+/// What is due every now and then: signs of life on silent streams; when nothing runs any more, freed memory goes back
+/// to the system.
+void Service::look_after() {
   const auto now = GenerationJob::Clock::now();
   for (auto& [id, job] : jobs_) job->ping(now, options_.ping_after);
-  http_.post_after(options_.ping_after / 4, [this] { ping_streams(); });
+  idle_looks_ = unfinished() > 0 ? 0 : std::min(idle_looks_ + 1, looks_until_calm + 1);
+  // At once, and again when connections that lingered are gone.
+  if (idle_looks_ == 1 || idle_looks_ == looks_until_calm) workers_.push([] { malloc_trim(0); });
+  http_.post_after(std::min(options_.ping_after / 4, longest_look), [this] { look_after(); });
 }
 
 void Service::check_model_name(const std::string& name) const {

@@ -84,7 +84,7 @@ class Service {
 
   void take(TokenInbox::Entry& entry);
   void finish(std::uint64_t id);
-  void ping_streams();
+  void look_after();
   std::size_t unfinished() const { return waiting_.size() + jobs_.size(); }
   /// Runs on the event thread, and waits for it.
   void on_event_thread(const std::function<void()>& task);
@@ -97,6 +97,7 @@ class Service {
   Metrics metrics_;
   std::shared_ptr<const ServedModel> model_;  // null while it loads
   bool draining_ = false;
+  int idle_looks_ = 0;  // since something ran
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, Waiting> waiting_;  // being prepared
   std::unordered_map<std::uint64_t, std::unique_ptr<GenerationJob>> jobs_;

@@ -387,7 +387,7 @@ class Others(Case):
     def test_wrong_usage_is_2_and_missing_models_are_1(self):
         self.fails(2, "a command is missing")
         self.fails(2, 'unknown command "chat"', "chat")
-        self.fails(2, "serve: the HTTP server is not in this build", "serve")
+        self.fails(2, "--stop: clients send stop strings with each request", "serve", "--stop", "x")
         self.fails(2, 'unknown option "--colour"', "run", "--colour")
         self.fails(2, "--max-tokens", "run", "--max-tokens")
         self.fails(2, "--device cuda", "run", "-p", "x", "--device", "cuda")

@@ -78,7 +78,7 @@ TEST(ChatWriter, ShowsAWholeReply) {
       "usage": {"prompt_tokens": 20, "completion_tokens": 12, "total_tokens": 32,
         "prompt_tokens_details": {"cached_tokens": 8}, "completion_tokens_details": {"reasoning_tokens": 5}},
       "timings": {"queued_ms": 1.0, "prompt_n": 20, "prompt_ms": 10.0, "prompt_per_second": 2000.0, "predicted_n": 12,
-        "predicted_ms": 2020.0, "predicted_per_second": 5.445544554455446}})"));
+        "predicted_ms": 2020.0, "predicted_per_second": 5.446}})"));
 }
 
 TEST(ChatWriter, ShowsAReplyWithoutTextAsNull) {
