@@ -89,9 +89,20 @@ class ToolCallsGrammar : public CompiledGrammar {
   std::vector<TokenId> stop_tokens_;
 };
 
+/// Strings with bounds of their length may hold control characters for xgrammar, which JSON does not allow.
+xgrammar::Grammar without_control_characters(const xgrammar::Grammar& grammar) {
+  constexpr std::string_view loose = R"(_characters ::= (([^\"\\\r\n])))",
+                             strict = R"(_characters ::= (([^\0-\x1f\"\\])))";
+  std::string text = grammar.ToString();
+  std::size_t at = text.find(loose);
+  if (at == std::string::npos) return grammar;
+  for (; at != std::string::npos; at = text.find(loose, at + strict.size())) text.replace(at, loose.size(), strict);
+  return xgrammar::Grammar::FromEBNF(text);
+}
+
 xgrammar::Grammar from_schema(const std::string& schema, bool strict) {
-  return xgrammar::Grammar::FromJSONSchema(schema, /*any_whitespace=*/true, std::nullopt, std::nullopt, strict,
-                                           longest_json_space);
+  return without_control_characters(xgrammar::Grammar::FromJSONSchema(schema, /*any_whitespace=*/true, std::nullopt,
+                                                                      std::nullopt, strict, longest_json_space));
 }
 
 xgrammar::Grammar from_format(const Json& format) {
@@ -111,7 +122,7 @@ xgrammar::Grammar convert(const GrammarSource& source) {
     case Kind::ebnf: return xgrammar::Grammar::FromEBNF(source.text);
     case Kind::tool_calls: break;
   }
-  return from_format(tool_call_format(source.tools));
+  return without_control_characters(from_format(tool_call_format(source.tools)));
 }
 
 struct Compiled {
