@@ -47,6 +47,7 @@ std::string required_content(Fields& fields, std::string_view key) {
 
 Json arguments_of(Fields& fields) {
   const std::string text = fields.required_text("arguments");
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos) return Json::object();
   try {
     Json arguments = parse_json(text, "arguments");
     if (arguments.is_object()) return arguments;

@@ -167,7 +167,7 @@ class UnderStorm(unittest.TestCase):
                                    "--body-timeout", HEADER_TIMEOUT, "--disable-log-requests")
         cls.addClassCleanup(cls.server.kill)
         asyncio.run(cls.use_every_slot(cls.server.port))
-        Storm(cls.server.port, part=10)
+        Storm(cls.server.port, part=2)
         rest(cls.server.port)
         cls.descriptors = [descriptors(cls.server.pid)]
         cls.start = settled_bytes(cls.server.pid, 0)

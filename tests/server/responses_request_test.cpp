@@ -47,6 +47,11 @@ TEST(ResponsesRequest, ItemsOfATurnAreOneMessageOfTheAssistant) {
       {"role": "tool", "tool_call_id": "call_2", "content": "noon"}])"));
 }
 
+TEST(ResponsesRequest, NoArgumentsAreAnEmptyObject) {
+  const Json messages = messages_of(R"([{"type": "function_call", "call_id": "c", "name": "now", "arguments": ""}])");
+  EXPECT_EQ(messages[0]["tool_calls"][0]["function"]["arguments"], Json::object());
+}
+
 TEST(ResponsesRequest, ReasoningBelongsToTheAssistantsNextMessage) {
   EXPECT_EQ(messages_of(R"([{"type": "message", "role": "assistant", "content": "One."},
       {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Next."}]},

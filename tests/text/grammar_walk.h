@@ -72,7 +72,8 @@ Walk random_walk(Masker& masker, unsigned seed, int longest) {
     // Where nearly everything is allowed, a value without quotes goes on until the tag that ends it.
     const bool free_text = allowed.size() > static_cast<std::size_t>(tiny_tokenizer()->size()) / 2;
     if (!next_of_end.empty() && (free_text || closing.empty())) closing = next_of_end;
-    const bool close = !closing.empty() && random() % 32 < (step < 20 ? 3u : 28u);
+    const bool may_end = std::any_of(closing.begin(), closing.end(), is_stop);
+    const bool close = !closing.empty() && random() % 32 < (step < 20 ? 3u : may_end ? 16u : 31u);
     const std::vector<TokenId>& choices = close ? closing : allowed;
     const TokenId token = choices[random() % choices.size()];
     masker.accept(token);
