@@ -285,6 +285,23 @@ TEST(ReplyParser, ParsesTheRepliesOfTheTinyModelsToolChats) {
   EXPECT_EQ(calls, 4);
 }
 
+TEST(ReplyParser, GivesTheSameForEveryCutOfEveryExpectedReply) {
+  std::ifstream file(SLUICE_SOURCE_DIR "/models/tiny/expected/chats.json");
+  const Json chats = Json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  EXPECT_GE(chats.size(), 23u);
+  for (const Json& chat : chats) {
+    const std::string text = chat["output_text"].get<std::string>();
+    const std::string_view reply = std::string_view(text).substr(0, text.find("<|im_end|>"));
+    const ReplyFormat format{chat["enable_thinking"].get<bool>(), chat["tools"]};
+    const Joined whole = parse(std::string(reply), format);
+    for (std::size_t cut = 0; cut <= reply.size(); ++cut)
+      ASSERT_EQ(parse({reply.substr(0, cut), reply.substr(cut)}, format), whole) << "cut at " << cut << ": " << text;
+    std::vector<std::string_view> bytes;
+    for (const char& byte : reply) bytes.push_back({&byte, 1});
+    EXPECT_EQ(parse(bytes, format), whole) << text;
+  }
+}
+
 /// Replies that reach every state, whole and broken off.
 std::vector<std::string> samples() {
   const std::string add =
