@@ -240,7 +240,6 @@ void GenerationJob::take_token(std::size_t index, TokenEvent& event) {
   if (is_empty(delta)) return;
   if (request.stream) {
     add_event(std::move(delta));
-    if (event.finish_reason == FinishReason::none) flush();
     return;
   }
   auto& tokens = result_.choices[index].tokens;
@@ -271,9 +270,7 @@ void GenerationJob::end_choice(std::size_t index, const TokenEvent& event) {
   }
   outcome_ = kind_of(choice.end.reason);
   metrics_.finished(outcome_, state.timings);
-  if (!request.stream) return;
-  add_event(choice.end);
-  if (running_ > 1) flush();
+  if (request.stream) add_event(choice.end);
 }
 
 void GenerationJob::complete() {

@@ -31,6 +31,8 @@ class GenerationJob {
   /// what was submitted before has been cancelled.
   void start(const std::shared_ptr<TokenInbox>& inbox);
   void take(int choice, TokenEvent& event);
+  /// Sends what take() wrote and did not send itself.
+  void flush();
   /// The client went away: what runs is cancelled.
   void client_left();
   /// Ends the answer with an error; what runs is cancelled.
@@ -70,7 +72,6 @@ class GenerationJob {
   void add_event(std::variant<ChoiceDelta, ChoiceEnd> event);
   void write(const std::variant<ChoiceDelta, ChoiceEnd>& event);
   void complete();
-  void flush();
 
   std::uint64_t id_;
   std::shared_ptr<const ServedModel> model_;

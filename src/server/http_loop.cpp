@@ -16,6 +16,7 @@ void HttpLoop::post(std::function<void()> task) {
 }
 
 void HttpLoop::post_after(std::chrono::milliseconds delay, std::function<void()> task) {
+  if (delay == std::chrono::milliseconds::zero()) return post(std::move(task));
   post([this, delay, task = std::move(task)]() mutable {
     auto timer = std::make_shared<boost::asio::steady_timer>(*context_, delay);
     timer->async_wait([timer, task = std::move(task)](const boost::system::error_code& error) {

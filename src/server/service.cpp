@@ -65,8 +65,9 @@ Service::Service(ServiceOptions options, HttpOptions http)
       access_(options_.api_keys, options_.allowed_origins),
       log_(options_.log_style, options_.log_requests),
       http_(std::move(http), [this](const Exchange& exchange) { handle(exchange); }),
-      inbox_(std::make_shared<TokenInbox>([this](std::function<void()> task) { http_.post(std::move(task)); },
-                                          [this](TokenInbox::Entry& entry) { take(entry); })),
+      inbox_(std::make_shared<TokenInbox>(
+          [this](auto delay, std::function<void()> task) { http_.post_after(delay, std::move(task)); },
+          [this](std::span<TokenInbox::Entry> entries) { take(entries); })),
       workers_(options_.workers) {
   http_.start();
   http_.post([this] { look_after(); });
@@ -218,11 +219,17 @@ void Service::leave(std::uint64_t id) {
   }
 }
 
-void Service::take(TokenInbox::Entry& entry) {
-  const auto job = jobs_.find(entry.job);
-  if (job == jobs_.end()) return;
-  job->second->take(entry.choice, entry.event);
-  if (job->second->finished()) finish(entry.job);
+/// Each stream gets what it has new in one piece.
+void Service::take(std::span<TokenInbox::Entry> entries) {
+  for (TokenInbox::Entry& entry : entries) {
+    const auto job = jobs_.find(entry.job);
+    if (job == jobs_.end()) continue;
+    job->second->take(entry.choice, entry.event);
+    if (job->second->finished()) finish(entry.job);
+  }
+  for (const TokenInbox::Entry& entry : entries) {
+    if (const auto job = jobs_.find(entry.job); job != jobs_.end()) job->second->flush();
+  }
 }
 
 void Service::finish(std::uint64_t id) {

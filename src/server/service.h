@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -82,7 +83,7 @@ class Service {
   void check_model_name(const std::string& name) const;
   void note_unknown_fields(const std::vector<std::string>& fields);
 
-  void take(TokenInbox::Entry& entry);
+  void take(std::span<TokenInbox::Entry> entries);
   void finish(std::uint64_t id);
   void look_after();
   std::size_t unfinished() const { return waiting_.size() + jobs_.size(); }

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <span>
 
 #include <gtest/gtest.h>
 
@@ -51,8 +52,8 @@ class EventThread {
 struct Setting {
   explicit Setting(EngineOptions options = {})
       : model(std::make_shared<const ServedModel>(served_tiny(options))),
-        inbox(std::make_shared<TokenInbox>([this](auto task) { events.post(std::move(task)); },
-                                           [this](TokenInbox::Entry& entry) { take(entry); })) {}
+        inbox(std::make_shared<TokenInbox>([this](auto, auto task) { events.post(std::move(task)); },
+                                           [this](std::span<TokenInbox::Entry> entries) { take(entries); })) {}
   ~Setting() { model = nullptr; }
 
   /// Begins the request of a body under one of the APIs.
@@ -78,7 +79,12 @@ struct Setting {
     EXPECT_EQ(exchanges.back()->response.status, 200) << exchanges.back()->response.body;
     return parse_json(exchanges.back()->response.body, "the reply");
   }
-  void take(TokenInbox::Entry& entry) { jobs.at(entry.job)->take(entry.choice, entry.event); }
+  void take(std::span<TokenInbox::Entry> entries) {
+    for (TokenInbox::Entry& entry : entries) {
+      jobs.at(entry.job)->take(entry.choice, entry.event);
+      jobs.at(entry.job)->flush();
+    }
+  }
 
   EventThread events;
   Metrics metrics;
