@@ -39,12 +39,12 @@ struct Inbox {
   std::vector<Task> posted;
   std::vector<int> delivered;
   std::vector<std::size_t> batches;
-  std::shared_ptr<TokenInbox> inbox = std::make_shared<TokenInbox>(
-      [this](auto delay, auto task) { posted.push_back({delay, std::move(task)}); },
-      [this](std::span<TokenInbox::Entry> entries) {
-        batches.push_back(entries.size());
-        for (const TokenInbox::Entry& entry : entries) delivered.push_back(entry.choice);
-      });
+  std::shared_ptr<TokenInbox> inbox =
+      std::make_shared<TokenInbox>([this](auto delay, auto task) { posted.push_back({delay, std::move(task)}); },
+                                   [this](std::span<TokenInbox::Entry> entries) {
+                                     batches.push_back(entries.size());
+                                     for (const TokenInbox::Entry& entry : entries) delivered.push_back(entry.choice);
+                                   });
 };
 
 TEST(TokenInbox, DeliversInOrderAndLetsOtherTasksHaveTheirTurn) {
