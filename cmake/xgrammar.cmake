@@ -16,6 +16,8 @@ if(SLUICE_XGRAMMAR AND xgrammar_sources)
   # Its messages and failures come to the functions of text/grammar_compiler.cpp.
   target_compile_definitions(xgrammar PRIVATE XGRAMMAR_LOG_CUSTOMIZE=1 XGRAMMAR_ENABLE_CPPTRACE=0)
   target_compile_options(xgrammar PRIVATE -w -Wno-error)
+  # It is written in C++17; as C++20 it asks for the members of a type before clang has seen them.
+  set_target_properties(xgrammar PROPERTIES CXX_STANDARD 17)
   target_link_libraries(xgrammar PRIVATE Threads::Threads)
   if(SLUICE_FUZZ)
     target_compile_options(xgrammar PRIVATE -fsanitize=fuzzer-no-link)

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -184,6 +185,11 @@ class Queue(Case):
         self.assertIn(refused.status, (429, 503))
         self.assertGreaterEqual(int(refused.headers["retry-after"]), 1)
         self.assertEqual(refused.json()["error"]["code"], "queue_full")
+        idle = b'vllm:num_requests_waiting{model_name="tiny"} 0\n'
+        for _ in range(3000):  # the server has to notice that its clients left
+            if idle in self.ask("GET", "/metrics").body:
+                break
+            time.sleep(0.01)
         self.assertEqual(self.complete(prompt=[5], max_tokens=2, ignore_eos=True)["usage"]["completion_tokens"], 2)
 
 
