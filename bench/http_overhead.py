@@ -6,6 +6,7 @@
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import re
 import socket
@@ -82,14 +83,15 @@ def main():
     finally:
         server.terminate()
         server.wait(timeout=60)
-    commit = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    version = subprocess.run([SLUICE, "version"], check=True, capture_output=True, text=True).stdout
     cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     records = [{
         "case": f"{name}.tiny.c{concurrency}.i{INPUT_TOKENS}.o{OUTPUT_TOKENS}",
         "value": round(statistics.median(values), 1), "unit": "tok/s", "runs": [round(value, 1) for value in values],
         "share_of_engine": round(statistics.median(values) / statistics.median(rates["engine", concurrency]), 4),
-        "device": cpu[1] if cpu else "unknown", "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": commit.stdout.strip(), "command": " ".join(["bench/http_overhead.py", *sys.argv[1:]]),
+        "device": cpu[1] if cpu else "unknown", "processors": len(os.sched_getaffinity(0)),
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": re.search(r"\((.*?)\)", version)[1], "command": " ".join(["bench/http_overhead.py", *sys.argv[1:]]),
     } for (name, concurrency), values in rates.items()]
     json.dump(records, sys.stdout, indent=2)
     print()
