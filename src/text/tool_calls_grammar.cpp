@@ -88,7 +88,7 @@ Json function_format(const Json& tool, const ToolSchemas& schemas) {
     fail<RequestError>("a tool is not of the form {{\"type\": \"function\", \"function\": {{\"name\": ...}}}}");
   const auto name = tool["function"]["name"].get<std::string>();
   check_name("the tool name", name);
-  Json elements = {constant("\n<function=" + name + ">\n")};
+  Json elements = Json::array({constant("\n<function=" + name + ">\n")});
   const Json parameters = tool["function"].value("parameters", Json::object());
   const Json properties = parameters.is_object() ? parameters.value("properties", Json::object()) : Json::object();
   std::set<std::string> required;
