@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include <malloc.h>
 
@@ -129,10 +130,12 @@ int serve_command(const CommandInfo& info, const std::vector<std::string>& argum
   const RequestLog log(of_service.log_style, true);
   Service service(of_service, http_options(options));
   log.note(fmt::format("loading {}", of_service.model_names.front()));
-  service.open(load(options, environment));
+  ServedModel model = load(options, environment);
+  // From the first request on a signal lets what runs finish; while the model loads it ends the program.
+  const InterruptGuard interrupt{SIGINT, SIGTERM};
+  service.open(std::move(model));
   log.note(fmt::format("serving {}; listening on {}", fmt::join(of_service.model_names, ", "),
                        url_of(options, service.port())));
-  const InterruptGuard interrupt{SIGINT, SIGTERM};
   while (!interrupt.interrupted()) std::this_thread::sleep_for(poll_interval);
   service.drain(milliseconds(options.shutdown_timeout));
   log.note("stopped");
