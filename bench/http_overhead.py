@@ -9,23 +9,15 @@ import json
 import os
 import pathlib
 import re
-import socket
 import statistics
 import subprocess
 import sys
-import time
-import urllib.request
+import threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLUICE, ENGINE = ROOT / "build/sluice", ROOT / "build/bench/engine_bench"
 MODEL, INPUT_TOKENS, OUTPUT_TOKENS = "models/tiny", 32, 128
 REQUESTS = {1: 40, 64: 256}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def engine_rate(concurrency, threads):
@@ -45,16 +37,22 @@ def http_rate(url, concurrency, more):
     return rates[0]
 
 
-def await_ready(url, process):
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(url + "/health", timeout=1).read()
-            return
-        except OSError:
-            if process.poll() is not None:
-                sys.exit("the server ended")
-            time.sleep(0.1)
-    sys.exit("the server does not become ready")
+def start_server(threads):
+    """The server, ready, and its address, which it prints."""
+    command = [SLUICE, "serve", "--port", "0", *(["--threads", str(threads)] if threads else [])]
+    server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    for line in server.stderr:
+        if found := re.search(r"listening on (http://\S+)", line):
+            threading.Thread(target=lambda: [None for _ in server.stderr], daemon=True).start()
+            return server, found[1]
+    sys.exit("the server ended")
+
+
+def command_line():
+    """What was called, with the processors it was bound to."""
+    allowed = sorted(os.sched_getaffinity(0))
+    bound = [] if len(allowed) == os.cpu_count() else ["taskset", "-c", ",".join(map(str, allowed))]
+    return " ".join([*bound, "bench/http_overhead.py", *sys.argv[1:]])
 
 
 def main():
@@ -62,15 +60,9 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=0, help="of the engine; 0: as many as it chooses")
     options = parser.parse_args()
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    command = [SLUICE, "serve", "--port", str(port)]
-    if options.threads:
-        command += ["--threads", str(options.threads)]
-    server = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    server, url = start_server(options.threads)
     rates = {}
     try:
-        await_ready(url, server)
         for round_number in range(options.rounds):
             for concurrency in REQUESTS:
                 arms = {"engine": lambda: engine_rate(concurrency, options.threads),
@@ -91,7 +83,7 @@ def main():
         "share_of_engine": round(statistics.median(values) / statistics.median(rates["engine", concurrency]), 4),
         "device": cpu[1] if cpu else "unknown", "processors": len(os.sched_getaffinity(0)),
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": re.search(r"\((.*?)\)", version)[1], "command": " ".join(["bench/http_overhead.py", *sys.argv[1:]]),
+        "commit": re.search(r"\((.*?)\)", version)[1], "command": command_line(),
     } for (name, concurrency), values in rates.items()]
     json.dump(records, sys.stdout, indent=2)
     print()

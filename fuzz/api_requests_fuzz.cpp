@@ -10,20 +10,11 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "server/generation_api.h"
+#include "server/small_limits.h"
 
 namespace {
 
 using namespace sluice;
-
-RequestDefaults small_limits() {
-  RequestDefaults defaults;
-  defaults.max_model_len = 1000;
-  defaults.vocabulary = 100;
-  defaults.most_choices = 8;
-  defaults.most_logprobs = 5;
-  defaults.most_stop_strings = 3;
-  return defaults;
-}
 
 void check_limits(const GenerationRequest& request, const RequestDefaults& limits) {
   CHECK(request.chat.has_value() != !request.prompts.empty());
@@ -83,7 +74,7 @@ void check_reply(const GenerationApi& api, const Json& body, const GenerationReq
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const GenerationApi& api = generation_apis()[data[0] % generation_apis().size()];
-  const RequestDefaults limits = small_limits();
+  const RequestDefaults limits = test_defaults();
   Json body;
   try {
     body = parse_json({reinterpret_cast<const char*>(data) + 1, size - 1}, "the body");

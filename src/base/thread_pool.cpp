@@ -47,11 +47,11 @@ void await_change(const std::atomic<std::uint32_t>& value, std::uint32_t old, bo
 }
 
 /// A pool works as well without: a refusal is no error.
-void pin(std::thread& thread, int processor) {
+void pin(pthread_t thread, int processor) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   CPU_SET(processor, &mask);
-  pthread_setaffinity_np(thread.native_handle(), sizeof mask, &mask);
+  pthread_setaffinity_np(thread, sizeof mask, &mask);
 }
 
 }  // namespace
@@ -59,6 +59,7 @@ void pin(std::thread& thread, int processor) {
 struct ThreadPool::Team {
   int size = 1;
   bool spin = true;
+  int caller_core = -1;  // kept free for the caller; -1: none
   std::vector<std::thread> workers;
   const std::function<void(int)>* body = nullptr;
   std::exception_ptr failure;
@@ -111,10 +112,11 @@ ThreadPool::ThreadPool(int threads) : team_(std::make_unique<Team>()) {
   const bool own_core_each = threads <= static_cast<int>(cores.size());
   // More threads than cores would spin in each other's way.
   team_->spin = own_core_each;
+  if (own_core_each) team_->caller_core = cores.front();
   try {
     for (int thread = 1; thread < threads; ++thread) {
       team_->workers.emplace_back([team = team_.get(), thread] { team->work(thread); });
-      if (own_core_each) pin(team_->workers.back(), cores[static_cast<std::size_t>(thread)]);
+      if (own_core_each) pin(team_->workers.back().native_handle(), cores[static_cast<std::size_t>(thread)]);
     }
   } catch (...) {
     team_->finish();
@@ -125,6 +127,10 @@ ThreadPool::ThreadPool(int threads) : team_(std::make_unique<Team>()) {
 ThreadPool::~ThreadPool() { team_->finish(); }
 
 int ThreadPool::size() const { return team_->size; }
+
+void ThreadPool::pin_caller() {
+  if (size() > 1 && team_->caller_core >= 0) pin(pthread_self(), team_->caller_core);
+}
 
 void ThreadPool::run(const std::function<void(int)>& body) {
   CHECK(!inside_loop, "a parallel loop inside a parallel loop");

@@ -16,6 +16,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const;
+  /// Pins the calling thread, whose the loops will be, to the processor that no worker has: elsewhere it would share
+  /// one with a worker, and both would wait for each other. For a thread that starts no others; they would inherit it.
+  void pin_caller();
   /// Calls body(thread) once on each thread 0 .. size() - 1 and returns when all are done. The first exception
   /// that a body throws is thrown again here.
   void run(const std::function<void(int thread)>& body);

@@ -31,6 +31,7 @@ class CpuOps final : public Ops {
   void to_device(const Tensor& destination, const void* host) override;
   void to_host(void* host, const Tensor& source) override;
   void fill_bytes(const Tensor& tensor, std::uint8_t value) override;
+  void bind_thread() override { pool_.pin_caller(); }
 
   Tensor embed(const Weight& table, const Tensor& ids) override;
   Tensor linear(const Tensor& x, const Weight& w) override;

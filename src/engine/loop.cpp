@@ -141,6 +141,7 @@ std::string Engine::Loop::failure() {
 
 void Engine::Loop::run() {
   try {
+    ops->bind_thread();
     while (receive()) step();
     check_idle();
   } catch (const std::exception& error) {

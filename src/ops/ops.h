@@ -41,6 +41,8 @@ class Ops {
   virtual void to_device(const Tensor& destination, const void* host) = 0;
   virtual void to_host(void* host, const Tensor& source) = 0;
   virtual void fill_bytes(const Tensor& tensor, std::uint8_t value) = 0;
+  /// Called by the thread of the steps before the first one: the thread belongs to the machine from then on.
+  virtual void bind_thread() {}
   /// Runs one step's operations. `rows` names the step's size; a backend may record the body and replay it.
   virtual void step(std::int64_t rows, const std::function<void()>& body);
 

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "base/check.h"
+#include "base/processors.h"
 
 namespace sluice {
 namespace {
@@ -33,6 +35,37 @@ TEST_P(EachSize, RunUsesThreadsOfItsOwnBesideTheCaller) {
   pool.run([&](int thread) { ids[static_cast<std::size_t>(thread)] = std::this_thread::get_id(); });
   EXPECT_EQ(ids.front(), std::this_thread::get_id());
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), ids.size());
+}
+
+/// The processors that the calling thread may use.
+std::vector<int> own_processors() {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  sched_getaffinity(0, sizeof mask, &mask);
+  std::vector<int> processors;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(i, &mask)) processors.push_back(i);
+  }
+  return processors;
+}
+
+TEST_P(EachSize, APinnedCallerHasTheProcessorThatNoWorkerHas) {
+  const std::vector<int> all = own_processors();
+  const bool one_each = GetParam() > 1 && std::ssize(allowed_cores()) >= GetParam();
+  ThreadPool pool(GetParam());
+  std::vector<std::vector<int>> found(static_cast<std::size_t>(GetParam()));
+  std::thread caller([&] {
+    pool.pin_caller();
+    pool.run([&](int thread) { found[static_cast<std::size_t>(thread)] = own_processors(); });
+  });
+  caller.join();
+  std::set<int> taken;
+  for (const std::vector<int>& processors : found) {
+    EXPECT_EQ(processors.size(), one_each ? 1 : all.size());
+    taken.insert(processors.begin(), processors.end());
+  }
+  EXPECT_EQ(taken.size(), one_each ? found.size() : all.size());
+  EXPECT_EQ(own_processors(), all) << "other threads keep theirs";
 }
 
 TEST_P(EachSize, ParallelForCoversEveryIndexOnceInRangesOfTheGrain) {

@@ -32,17 +32,19 @@ def completion(i, tokens):
     return {"prompt": [5 + i % 100, 7, 9, 300 + i % 50], "max_tokens": tokens, "ignore_eos": True, "temperature": 1, "seed": i}
 
 
-async def probe(port, seconds):
-    """Asks for /health every 100 ms; the longest that an answer took."""
-    worst, end = 0.0, time.monotonic() + seconds
-    while time.monotonic() < end:
-        start = time.monotonic()
-        reply = await asyncio.wait_for(ask(port, "GET", "/health"), 30)
-        worst = max(worst, time.monotonic() - start)
-        if reply.status != 200:
-            raise AssertionError(f"/health: {reply}")
-        await asyncio.sleep(max(0.0, start + 0.1 - time.monotonic()))
-    return worst
+async def timed_health(port):
+    """Seconds until /health was answered, on a connection of its own, and how many of them the connection took."""
+    start = time.monotonic()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    connected = time.monotonic()
+    try:
+        writer.write(request_bytes("GET", "/health"))
+        reply = await asyncio.wait_for(read_reply(reader), 30)
+    finally:
+        writer.close()
+    if reply.status != 200:
+        raise AssertionError(f"/health: {reply}")
+    return time.monotonic() - start, connected - start
 
 
 class Prober:
@@ -53,17 +55,20 @@ class Prober:
                                         stdout=subprocess.PIPE, text=True)
 
     def worst(self):
-        """Ends it."""
+        """Ends it. The longest of its answers, and the part of it that was the connection."""
         output, _ = self.process.communicate("stop\n")
-        return float(output)
+        return tuple(float(word) for word in output.split())
 
 
 async def probe_until_told(port):
-    loop, worst = asyncio.get_running_loop(), 0.0
+    """Asks for /health every 100 ms."""
+    loop, worst = asyncio.get_running_loop(), (0.0, 0.0)
     told = loop.run_in_executor(None, sys.stdin.readline)
     while not told.done():
-        worst = max(worst, await probe(port, 0.3))
-    print(worst)
+        taken = await timed_health(port)
+        worst = max(worst, taken)
+        await asyncio.sleep(max(0.0, 0.1 - taken[0]))
+    print(*worst)
 
 
 async def outcome(port, data, pause=0.0, patience=30.0):
@@ -111,7 +116,7 @@ class Storm:
         try:
             self.streams, self.leavers, self.bad = asyncio.run(self.rage(port))
         finally:
-            self.worst_health = self.prober.worst()
+            self.worst_health, self.its_connection = self.prober.worst()
 
     async def rage(self, port):
         whole = [stream(port, completion(i, wanted_tokens(i))) for i in range(STREAMS // self.part)]
@@ -178,7 +183,8 @@ class UnderStorm(unittest.TestCase):
             cls.at_rest.append(rest(cls.server.port))
             cls.resident.append(settled_bytes(cls.server.pid, 1.05 * cls.start))
             cls.descriptors.append(descriptors(cls.server.pid))
-        print(f"worst /health: {[round(storm.worst_health, 3) for storm in cls.storms]} s; resident at the start "
+        print(f"worst /health: {[round(storm.worst_health, 3) for storm in cls.storms]} s, of which connecting "
+              f"{[round(storm.its_connection, 3) for storm in cls.storms]} s; resident at the start "
               f"{cls.start / 1e6:.1f} MB, after each storm: {[round(n / 1e6, 1) for n in cls.resident]} MB; descriptors: {cls.descriptors}", file=sys.stderr)
 
     @staticmethod

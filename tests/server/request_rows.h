@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "server/api_error.h"
 #include "server/generation_request.h"
+#include "server/small_limits.h"
 
 namespace sluice {
 
@@ -18,20 +19,6 @@ struct RefusedRow {
 };
 
 using ParseRequest = GenerationRequest (*)(const Json& body, const RequestDefaults& defaults);
-
-/// Small limits, so that they can be exceeded.
-inline RequestDefaults test_defaults() {
-  RequestDefaults defaults;
-  defaults.sampling.temperature = 0.6f;
-  defaults.sampling.top_p = 0.95f;
-  defaults.sampling.top_k = 20;
-  defaults.max_model_len = 1000;
-  defaults.vocabulary = 100;
-  defaults.most_choices = 8;
-  defaults.most_logprobs = 5;
-  defaults.most_stop_strings = 3;
-  return defaults;
-}
 
 inline Json with_fields(Json body, const std::string& fields) {
   body.update(Json::parse(fields));
