@@ -35,8 +35,8 @@ struct TinyService {
   }
   Answer ask(std::string_view method, std::string_view path, const Json& body = nullptr,
              const std::string& headers = "") const {
-    RawClient client(service.port());
-    return client.ask(request_text(method, path, headers, body.is_null() ? "" : body.dump()));
+    const std::string request = request_text(method, path, headers, body.is_null() ? "" : body.dump());
+    return RawClient(service.port()).ask(request);  // once the client is there, its time runs
   }
   /// The value of a sample of /metrics without labels beside the model's.
   double metric(const std::string& name) const {
