@@ -238,7 +238,8 @@ TEST(GenerationJob, AnswersParametersThatLeaveNoTokenWith400) {
 
 TEST(GenerationJob, SendsASignOfLifeOnlyAfterSilence) {
   Setting setting;
-  GenerationJob& job = setting.begin("/v1/chat/completions", {{"messages", question}, {"stream", true}});
+  GenerationJob& job =
+      setting.begin("/v1/chat/completions", {{"messages", question}, {"max_tokens", 8}, {"stream", true}});
   FakeExchange& exchange = *setting.exchanges.back();
   const auto now = GenerationJob::Clock::now();
   job.ping(now, 1h);
