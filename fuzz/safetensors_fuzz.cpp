@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
   try {
-    for (const sluice::SafetensorsEntry& entry : sluice::parse_safetensors_header(bytes, size, "fuzz")) {
+    for (const sluice::FileTensor& entry : sluice::parse_safetensors_header(bytes, size, "fuzz")) {
       if (entry.begin > entry.end || entry.end > size) std::abort();
       if (entry.end - entry.begin != entry.tensor.byte_size()) std::abort();
     }

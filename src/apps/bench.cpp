@@ -153,15 +153,17 @@ void check_usage(const BenchOptions& options) {
 
 /// The type that most bytes of a checkpoint have, as case names spell it.
 std::string main_format(const Checkpoint& checkpoint) {
-  std::map<DType, std::uint64_t> bytes;
+  std::map<std::string, std::uint64_t> bytes;
   for (const std::string& name : checkpoint.names()) {
     const StoredTensor& tensor = *checkpoint.find(name);
-    bytes[tensor.dtype] += tensor.byte_size();
+    bytes[std::string(tensor.type_name())] += tensor.byte_size();
   }
   const auto most =
       std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == bytes.end()) return "none";
-  return most->first == DType::bf16 ? "bf16" : most->first == DType::f16 ? "f16" : std::string(name_of(most->first));
+  std::string format = most->first == "bfloat16" ? "bf16" : most->first == "float16" ? "f16" : most->first;
+  std::ranges::transform(format, format.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  return format;
 }
 
 Subject open_subject(const BenchOptions& options, const Environment& environment) {
@@ -173,10 +175,10 @@ Subject open_subject(const BenchOptions& options, const Environment& environment
     json = shape_config(*options.shape);
     checkpoint = shape_weights(*options.shape, json);
   } else {
-    const std::filesystem::path directory = find_model(options.model.name(), environment);
-    subject.name = std::filesystem::canonical(directory).filename().string();
-    json = read_config(directory);
-    checkpoint = open_safetensors(directory);
+    const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), environment);
+    subject.name = files->name();
+    json = files->config();
+    checkpoint = files->weights();
   }
   subject.format = main_format(*checkpoint);
   subject.config = parse_qwen3_5_config(json);

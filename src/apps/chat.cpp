@@ -34,7 +34,7 @@ class TerminalChat {
 
   int run() {
     write_error(
-        fmt::format("{}: type a message, /help for the commands, Ctrl-D to leave\n", session_.directory.string()));
+        fmt::format("{}: type a message, /help for the commands, Ctrl-D to leave\n", session_.files->path().string()));
     bool interrupted = false;
     while (!left_) {
       const TerminalInput input = editor_.read("> ");

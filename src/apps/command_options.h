@@ -5,7 +5,8 @@ namespace sluice {
 
 struct ModelOptions {
   Text model{"MODEL", "MODEL",
-             "a directory, or ORG/NAME[@revision] in the Hugging Face cache; the bundled tiny model when absent"};
+             "a directory, a GGUF file, or ORG/NAME[@revision] in the Hugging Face cache; the bundled tiny model when "
+             "absent"};
   Text model_flag{"--model -m", "MODEL", "the same as MODEL, as other programs spell it"};
 
   void list(OptionList& options) {

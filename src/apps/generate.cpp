@@ -42,10 +42,10 @@ struct ChatInput {
   std::shared_ptr<const ChatTemplate> chat_template;
 };
 
-ChatInput read_chat(const GenerateOptions& options, const Environment& environment) {
+ChatInput read_chat(const GenerateOptions& options, const ModelFiles& files) {
   if (!options.messages.given()) return {};
   return {read_messages(*options.messages), read_tools(*options.tools),
-          require_chat_template(find_model(options.model.name(), environment), *options.chat.chat_template)};
+          files.require_chat_template(*options.chat.chat_template)};
 }
 
 Prompt make_prompt(const GenerateOptions& options, const ChatInput& chat, const Tokenizer* tokenizer) {
@@ -141,8 +141,9 @@ int generate_command(const CommandInfo& info, const std::vector<std::string>& ar
   check_usage(options);
   const Environment environment = read_environment();
   const bool needs_text = !options.ids.given();
-  const ChatInput chat = read_chat(options, environment);
-  const Session session = open_session(options.model.name(), options.engine, environment, needs_text);
+  const std::shared_ptr<const ModelFiles> files = open_model_files(options.model.name(), environment);
+  const ChatInput chat = read_chat(options, *files);
+  const Session session = open_session(files, options.engine, environment, needs_text);
   const Prompt prompt = make_prompt(options, chat, session.tokenizer.get());
   const SamplingParams sampling = sampling_params(options.sampling, options.engine, session.generation_config);
 

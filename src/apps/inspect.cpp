@@ -11,7 +11,6 @@
 #include "cache/cache_plan.h"
 #include "models/model.h"
 #include "weights/format.h"
-#include "weights/safetensors.h"
 
 namespace sluice {
 
@@ -36,14 +35,15 @@ std::string without_numbers(const std::string& name) {
   return pattern;
 }
 
+/// The format whose matrix the tensor is part of, with its values or its scales.
 std::string format_of(const Checkpoint& checkpoint, const StoredTensor& tensor) {
-  constexpr std::string_view suffix = ".weight";
-  if (tensor.name.size() > suffix.size() && tensor.name.substr(tensor.name.size() - suffix.size()) == suffix) {
-    const std::string_view base = std::string_view(tensor.name).substr(0, tensor.name.size() - suffix.size());
-    for (const Format* format : formats()) {
-      if (!format->detect(checkpoint, base).empty()) return std::string(format->name);
-    }
+  const std::size_t dot = tensor.name.rfind('.');
+  const std::string_view base = std::string_view(tensor.name).substr(0, dot == std::string::npos ? 0 : dot);
+  for (const Format* format : formats()) {
+    const std::vector<std::string> names = format->detect(checkpoint, base);
+    if (std::ranges::find(names, tensor.name) != names.end()) return std::string(format->name);
   }
+  if (tensor.block_type != nullptr) return "ggml";
   return is_plain_float(tensor.dtype) ? "plain" : "unknown";
 }
 
@@ -51,7 +51,7 @@ std::vector<TensorGroup> group_tensors(const Checkpoint& checkpoint) {
   std::map<std::vector<std::string>, TensorGroup> groups;
   for (const std::string& name : checkpoint.names()) {
     const StoredTensor& tensor = *checkpoint.find(name);
-    const std::vector<std::string> key{without_numbers(name), std::string(name_of(tensor.dtype)), tensor.shape_text()};
+    const std::vector<std::string> key{without_numbers(name), std::string(tensor.type_name()), tensor.shape_text()};
     TensorGroup& group = groups[key];
     if (group.count == 0) group = {key[0], format_of(checkpoint, tensor), key[1], key[2], 0, 0};
     ++group.count;
@@ -207,12 +207,12 @@ int inspect_command(const CommandInfo& info, const std::vector<std::string>& arg
   if (!read_into(options, info, arguments)) return 0;
   options.engine.refuse_unsupported();
   if (options.compare.given()) fail<UsageError>("--compare {}: this build has only the CPU backend", *options.compare);
-  const std::filesystem::path directory = find_model(options.model.name(), read_environment());
-  const Json json = read_config(directory);
+  const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), read_environment());
+  const Json json = files->config();
   const Qwen3_5Config config = parse_qwen3_5_config(json);
-  const std::unique_ptr<Checkpoint> checkpoint = open_safetensors(directory);
+  const std::unique_ptr<Checkpoint> checkpoint = files->weights();
   const std::unique_ptr<Ops> ops = make_device(options.engine);
-  const Inspection inspection{directory.string(),        summary_of(config, has_draft_head(*checkpoint, config)),
+  const Inspection inspection{files->path().string(),    summary_of(config, has_draft_head(*checkpoint, config)),
                               unknown_config_keys(json), group_tensors(*checkpoint),
                               ops->describe(),           plan_memory(config, *checkpoint, *ops, options.engine)};
   write_output(*options.json ? indented_json(inspection_json(inspection)) : inspection_text(inspection));

@@ -19,8 +19,8 @@ std::string overview() {
   for (const Command& command : commands())
     text += fmt::format("  {:<12}{}\n", command.info.name, command.info.summary);
   return text +
-         "\nMODEL is a directory, or ORG/NAME[@revision] in the Hugging Face cache; the bundled tiny model when "
-         "absent.\n"
+         "\nMODEL is a directory, a GGUF file, or ORG/NAME[@revision] in the Hugging Face cache; the bundled tiny\n"
+         "model when absent.\n"
          "`sluice COMMAND --help` lists the flags of a command.\n\n"
          "example:\n  sluice run -p \"What is the capital of Peru?\"\n";
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <system_error>
 
+#include "apps/gguf_model_files.h"
 #include "base/error.h"
 #include "base/mmap.h"
+#include "weights/safetensors.h"
 
 namespace sluice {
 
@@ -101,19 +103,81 @@ std::uint64_t bytes_below(const fs::path& directory) {
   return total;
 }
 
+/// A JSON object in a file of a model's folder; null where it is not there.
+Json read_object(const fs::path& path) {
+  if (!is_file(path)) return nullptr;
+  Json config = parse_json(read_text_file(path), path.string());
+  if (!config.is_object()) fail<LoadError>("{}: is no JSON object", path.string());
+  return config;
+}
+
+std::string folder_name(const fs::path& folder) {
+  const fs::path path = fs::absolute(folder).lexically_normal();
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+class FolderFiles final : public ModelFiles {
+ public:
+  explicit FolderFiles(const fs::path& folder) : ModelFiles(folder, folder_name(folder)) {}
+
+  Json config() const override {
+    Json config = read_object(path() / "config.json");
+    if (!config.is_null()) return config;
+    fail<LoadError>("{}: has no config.json; MODEL is a directory with config.json and *.safetensors, or a GGUF file",
+                    path().string());
+  }
+  Json generation_config() const override { return read_object(path() / "generation_config.json"); }
+  std::shared_ptr<const Tokenizer> tokenizer() const override {
+    return is_file(path() / "tokenizer.json") ? Tokenizer::load(path()) : nullptr;
+  }
+  std::shared_ptr<const ChatTemplate> chat_template() const override { return ChatTemplate::load(path()); }
+  std::unique_ptr<Checkpoint> weights() const override { return open_safetensors(path()); }
+};
+
 }  // namespace
+
+std::shared_ptr<const Tokenizer> ModelFiles::require_tokenizer() const {
+  if (auto found = tokenizer()) return found;
+  fail<LoadError>("{}: has no {}, which text needs; logits, generate --ids and inspect work without", path_.string(),
+                  is_folder(path_) ? "tokenizer.json" : "tokenizer");
+}
+
+std::shared_ptr<const ChatTemplate> ModelFiles::require_chat_template(const std::string& file) const {
+  if (!file.empty()) return read_chat_template(file);
+  if (auto found = chat_template()) return found;
+  fail<LoadError>("{}: has no chat template ({}); name one with --chat-template", path_.string(),
+                  is_folder(path_) ? "chat_template.jinja, or in tokenizer_config.json" : "tokenizer.chat_template");
+}
+
+std::shared_ptr<const ChatTemplate> read_chat_template(const std::string& file) {
+  return ChatTemplate::parse(read_text_file(file, std::size_t{16} << 20), file);
+}
 
 std::filesystem::path find_model(const std::string& name, const Environment& environment) {
   if (name.empty()) return bundled_model();
-  if (is_folder(name)) return name;
-  const bool is_gguf = name.size() > 5 && name.substr(name.size() - 5) == ".gguf";
-  if (is_gguf && is_file(name))
-    fail<LoadError>("{}: GGUF files are not supported by this build; use a safetensors checkpoint", name);
-  if (is_file(name)) fail<LoadError>("{}: is a file; MODEL is a directory with config.json and *.safetensors", name);
+  if (is_folder(name) || is_gguf_file(name)) return name;
+  const bool is_gguf = name.ends_with(".gguf");
+  if (is_file(name) && is_gguf) fail<LoadError>("{}: does not begin with \"GGUF\": no GGUF file", name);
+  if (is_file(name)) {
+    fail<LoadError>("{}: is a file; MODEL is a directory with config.json and *.safetensors, or a GGUF file", name);
+  }
   const HubName hub = parse_hub_name(name);
   if (is_gguf || hub.name.empty() || environment.hub_cache.empty())
     fail<LoadError>("{}: no such file or directory", name);
   return find_in_hub(hub, name, environment.hub_cache);
+}
+
+std::unique_ptr<ModelFiles> open_model_files(const std::string& name, const Environment& environment) {
+  const fs::path path = find_model(name, environment);
+  if (!is_folder(path)) return open_gguf_model(path);
+  if (is_file(path / "config.json")) return std::make_unique<FolderFiles>(path);
+  const std::vector<fs::path> models = gguf_models_in(path);
+  if (models.empty()) return std::make_unique<FolderFiles>(path);
+  if (models.size() == 1) return open_gguf_model(models.front());
+  std::vector<std::string> names;
+  for (const fs::path& model : models) names.push_back(model.filename().string());
+  fail<LoadError>("{}: holds {} GGUF models; name one of them: {}", path.string(), models.size(),
+                  fmt::join(names, ", "));
 }
 
 std::vector<CachedModel> cached_models(const std::filesystem::path& hub_cache) {
@@ -131,7 +195,7 @@ std::vector<CachedModel> cached_models(const std::filesystem::path& hub_cache) {
     for (fs::directory_iterator snapshot(entry->path() / "snapshots", inner), last; !inner && snapshot != last;
          snapshot.increment(inner)) {
       const std::string commit = snapshot->path().filename().string();
-      if (!is_file(snapshot->path() / "config.json")) continue;
+      if (!is_file(snapshot->path() / "config.json") && gguf_models_in(snapshot->path()).empty()) continue;
       const fs::path main = entry->path() / "refs" / "main";
       const bool is_main = is_file(main) && trimmed(read_text_file(main, 1024)) == commit;
       models.push_back({name, is_main ? "main" : commit, snapshot->path(), bytes_below(snapshot->path())});
@@ -141,43 +205,6 @@ std::vector<CachedModel> cached_models(const std::filesystem::path& hub_cache) {
     return std::tie(a.name, a.revision) < std::tie(b.name, b.revision);
   });
   return models;
-}
-
-Json read_config(const std::filesystem::path& directory) {
-  const fs::path path = directory / "config.json";
-  if (!is_file(path))
-    fail<LoadError>("{}: has no config.json; MODEL is a directory with config.json and *.safetensors",
-                    directory.string());
-  Json config = parse_json(read_text_file(path), path.string());
-  if (!config.is_object()) fail<LoadError>("{}: is no JSON object", path.string());
-  return config;
-}
-
-Json read_generation_config(const std::filesystem::path& directory) {
-  const fs::path path = directory / "generation_config.json";
-  if (!is_file(path)) return nullptr;
-  Json config = parse_json(read_text_file(path), path.string());
-  if (!config.is_object()) fail<LoadError>("{}: is no JSON object", path.string());
-  return config;
-}
-
-std::shared_ptr<const Tokenizer> find_tokenizer(const std::filesystem::path& directory) {
-  return is_file(directory / "tokenizer.json") ? Tokenizer::load(directory) : nullptr;
-}
-
-std::shared_ptr<const Tokenizer> require_tokenizer(const std::filesystem::path& directory) {
-  if (auto tokenizer = find_tokenizer(directory)) return tokenizer;
-  fail<LoadError>("{}: has no tokenizer.json, which text needs; logits, generate --ids and inspect work without",
-                  directory.string());
-}
-
-std::shared_ptr<const ChatTemplate> require_chat_template(const std::filesystem::path& directory,
-                                                          const std::string& file) {
-  if (!file.empty()) return ChatTemplate::parse(read_text_file(file, std::size_t{16} << 20), file);
-  if (auto chat_template = ChatTemplate::load(directory)) return chat_template;
-  fail<LoadError>(
-      "{}: has no chat template (chat_template.jinja, or in tokenizer_config.json); name one with --chat-template",
-      directory.string());
 }
 
 std::vector<TokenId> stop_tokens_of(const Json& generation_config) {

@@ -54,11 +54,11 @@ int run_command(const CommandInfo& info, const std::vector<std::string>& argumen
   options.chat.refuse_unsupported();
   const Environment environment = read_environment();
   const bool chats = !options.prompt.given() && isatty(STDIN_FILENO) == 1;
-  const std::filesystem::path directory = find_model(options.model.name(), environment);
-  auto chat_template = require_chat_template(directory, *options.chat.chat_template);
+  std::shared_ptr<const ModelFiles> files = open_model_files(options.model.name(), environment);
+  auto chat_template = files->require_chat_template(*options.chat.chat_template);
   std::string prompt;
   if (!chats) append_valid_utf8(prompt, options.prompt.given() ? *options.prompt : read_piped_prompt());
-  const Session session = open_session(options.model.name(), options.engine, environment, true);
+  const Session session = open_session(std::move(files), options.engine, environment, true);
   Chat chat(session, std::move(chat_template), options);
   return chats ? chat_on_terminal(chat, environment, session) : answer_once(chat, prompt, options, environment);
 }

@@ -48,20 +48,19 @@ void check_usage(const ServeOptions& options) {
   }
 }
 
-/// What clients call the model: the names given, else the one it has in the hub, else that of its directory.
-std::vector<std::string> model_names(const ServeOptions& options, const Environment& environment) {
+/// What clients call the model: the names given, else the one it has in the hub, else that of its folder or file.
+std::vector<std::string> model_names(const ServeOptions& options, const ModelFiles* files) {
   if (options.served_model_name.given()) return *options.served_model_name;
   if (options.shape.given()) return {*options.shape};
   const std::string& name = options.model.name();
   std::error_code ignored;
   if (!name.empty() && !std::filesystem::exists(name, ignored)) return {name.substr(0, name.find('@'))};
-  const std::filesystem::path directory = std::filesystem::absolute(find_model(name, environment)).lexically_normal();
-  return {directory.has_filename() ? directory.filename().string() : directory.parent_path().filename().string()};
+  return {files->name()};
 }
 
-ServiceOptions service_options(const ServeOptions& options, const Environment& environment) {
+ServiceOptions service_options(const ServeOptions& options, const ModelFiles* files) {
   ServiceOptions service;
-  service.model_names = model_names(options, environment);
+  service.model_names = model_names(options, files);
   service.api_keys = *options.api_key;
   service.allowed_origins = *options.allowed_origins;
   service.log_style = *options.log_format == "json" ? LogStyle::json : LogStyle::text;
@@ -83,17 +82,17 @@ HttpOptions http_options(const ServeOptions& options) {
   return http;
 }
 
-ServedModel load(const ServeOptions& options, const Environment& environment) {
+ServedModel load(const ServeOptions& options, std::shared_ptr<const ModelFiles> files, const Environment& environment) {
   const EngineLoad engine_load{0, static_cast<int>(*options.max_queued_requests)};
   Session session = options.shape.given()
                         ? open_shape_session(*options.shape, options.engine, environment, engine_load)
-                        : open_session(options.model.name(), options.engine, environment, true, engine_load);
+                        : open_session(std::move(files), options.engine, environment, true, engine_load);
   ServedModel model;
   model.tokenizer = session.tokenizer;
   model.stop_tokens = session.stop_tokens;
   if (!options.shape.given()) {
-    model.chat_template = options.chat_template->empty() ? ChatTemplate::load(session.directory)
-                                                         : require_chat_template({}, *options.chat_template);
+    model.chat_template =
+        options.chat_template->empty() ? session.files->chat_template() : read_chat_template(*options.chat_template);
   }
   RequestDefaults& defaults = model.defaults;
   defaults.sampling = sampling_params(options.sampling, options.engine, session.generation_config);
@@ -125,12 +124,14 @@ int serve_command(const CommandInfo& info, const std::vector<std::string>& argum
   check_usage(options);
   bound_the_heap();
   const Environment environment = read_environment();
-  const ServiceOptions of_service = service_options(options, environment);
+  std::shared_ptr<const ModelFiles> files;
+  if (!options.shape.given()) files = open_model_files(options.model.name(), environment);
+  const ServiceOptions of_service = service_options(options, files.get());
   if (of_service.log_style == LogStyle::text) set_log_level(LogLevel::info);
   const RequestLog log(of_service.log_style, true);
   Service service(of_service, http_options(options));
   log.note(fmt::format("loading {}", of_service.model_names.front()));
-  ServedModel model = load(options, environment);
+  ServedModel model = load(options, std::move(files), environment);
   // From the first request on a signal lets what runs finish; while the model loads it ends the program.
   const InterruptGuard interrupt{SIGINT, SIGTERM};
   service.open(std::move(model));

@@ -4,11 +4,9 @@
 #include <chrono>
 
 #include "apps/bench_shapes.h"
-#include "apps/model_files.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "cpu/backend.h"
-#include "weights/safetensors.h"
 
 namespace sluice {
 
@@ -54,14 +52,14 @@ void start_engine(Session& session, LoadedModel loaded, const EngineFlags& flags
 
 }  // namespace
 
-Session open_session(const std::string& model, const EngineFlags& flags, const Environment& environment,
+Session open_session(std::shared_ptr<const ModelFiles> files, const EngineFlags& flags, const Environment& environment,
                      bool needs_text, const EngineLoad& load) {
   Session session;
-  session.directory = find_model(model, environment);
-  const Json config = read_config(session.directory);
-  session.generation_config = read_generation_config(session.directory);
-  session.tokenizer = needs_text ? require_tokenizer(session.directory) : find_tokenizer(session.directory);
-  LoadedModel loaded = load_weights(config, open_safetensors(session.directory), flags, environment);
+  session.files = std::move(files);
+  const Json config = session.files->config();
+  session.generation_config = session.files->generation_config();
+  session.tokenizer = needs_text ? session.files->require_tokenizer() : session.files->tokenizer();
+  LoadedModel loaded = load_weights(config, session.files->weights(), flags, environment);
 
   session.stop_tokens = stop_tokens_of(session.generation_config);
   const std::vector<TokenId>& of_config = loaded.model->info().stop_tokens;

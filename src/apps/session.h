@@ -1,9 +1,9 @@
 #pragma once
-#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "apps/command_options.h"
+#include "apps/model_files.h"
 #include "apps/options.h"
 #include "base/json.h"
 #include "engine/engine.h"
@@ -28,9 +28,9 @@ std::unique_ptr<Ops> make_device(const EngineFlags& flags);
 LoadedModel load_weights(const Json& config, std::unique_ptr<Checkpoint> checkpoint, const EngineFlags& flags,
                          const Environment& environment);
 
-/// All that a command needs to generate from a model directory.
+/// All that a command needs to generate from a model.
 struct Session {
-  std::filesystem::path directory;
+  std::shared_ptr<const ModelFiles> files;     // null: a shape
   Json generation_config;                      // null: there is none
   std::shared_ptr<const Tokenizer> tokenizer;  // null: there is none
   std::vector<TokenId> stop_tokens;            // the union over generation_config, config and tokenizer
@@ -45,7 +45,7 @@ struct EngineLoad {
 };
 
 /// With `needs_text`, throws LoadError before loading anything for a model without tokenizer.
-Session open_session(const std::string& model, const EngineFlags& flags, const Environment& environment,
+Session open_session(std::shared_ptr<const ModelFiles> files, const EngineFlags& flags, const Environment& environment,
                      bool needs_text, const EngineLoad& load = {});
 
 /// The same with random weights of a published shape: no tokenizer, no stop tokens.

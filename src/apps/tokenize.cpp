@@ -58,7 +58,7 @@ int tokenize_command(const CommandInfo& info, const std::vector<std::string>& ar
   TokenizeOptions options;
   if (!read_into(options, info, arguments)) return 0;
   const Input input = read_input(options, info.name);
-  const auto tokenizer = require_tokenizer(find_model(input.model, read_environment()));
+  const auto tokenizer = open_model_files(input.model, read_environment())->require_tokenizer();
   const std::vector<TokenId> ids = tokenizer->encode(input.text, !*options.no_special);
   if (*options.json) {
     Json tokens = Json::array();
@@ -75,7 +75,7 @@ int detokenize_command(const CommandInfo& info, const std::vector<std::string>& 
   if (!read_into(options, info, arguments)) return 0;
   const Input input = read_input(options, info.name);
   const std::vector<TokenId> ids = ids_of_text(input.text);
-  const auto tokenizer = require_tokenizer(find_model(input.model, read_environment()));
+  const auto tokenizer = open_model_files(input.model, read_environment())->require_tokenizer();
   for (const TokenId id : ids) {
     if (!tokenizer->is_known(id))
       fail<RequestError>("token id {} is unknown, expected 0 to {}", id, tokenizer->size() - 1);

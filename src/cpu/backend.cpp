@@ -36,7 +36,8 @@ std::vector<std::string> CpuOps::describe() const {
                               pool_.size() == 1 ? "" : "s", instruction_set_.name,
                               has_amx_bf16() ? " (the machine has amx-bf16 too)" : ""));
   lines.push_back(fmt::format("compute: {}", compute_ == Compute::bf16 ? "bf16" : "float32"));
-  for (const Layout layout : {Layout::bf16_panels, Layout::f16_panels, Layout::f32_panels}) {
+  for (const Layout layout :
+       {Layout::bf16_panels, Layout::f16_panels, Layout::f32_panels, Layout::coded_panels, Layout::block_rows}) {
     const LinearKernel& kernel = choose_linear_kernel(layout, instruction_set_, compute_);
     lines.push_back(fmt::format("{}: {}, tiles of {} rows x {} panels", name_of(layout), kernel.name,
                                 kernel.tiles->rows, kernel.tiles->panels));

@@ -46,7 +46,7 @@ class CpuOps final : public Ops {
   Tensor attention(const Tensor& q, const KvView& cache, const BatchView& batch, float scale) override;
   Tensor causal_conv(const Tensor& x, const Tensor& weight, const StateView& state, const BatchView& batch) override;
   std::pair<Tensor, Tensor> delta_gates(const Tensor& ba, const Tensor& decay, const Tensor& dt_bias) override;
-  Tensor delta_rule(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& g, const Tensor& beta,
+  Tensor delta_rule(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& g, const Tensor& beta, HeadMap map,
                     const StateView& state, const BatchView& batch) override;
   Tensor gated_rms_norm(const Tensor& x, const Tensor& gate, const Tensor& weight, float eps,
                         GateActivation activation) override;

@@ -14,7 +14,12 @@ constexpr float l2_eps = 1e-6f;
 /// The tensors of one call.
 struct DeltaRule {
   HeadRows q, k, v, g, beta, out;
+  HeadMap map;
   const RowKernels& kernels;
+
+  std::int64_t key_head(std::int64_t head) const {
+    return map == HeadMap::tiled ? head % k.heads : head / (v.heads / k.heads);
+  }
 };
 
 /// Some value columns of one value head of one sequence.
@@ -38,7 +43,7 @@ void run_rows(const DeltaRule& rule, const DeltaPart& part, std::int64_t row, st
   float* k = q + delta_chunk * n;
   float* decay = k + delta_chunk * n;
   float* beta = decay + delta_chunk;
-  const std::int64_t key_head = part.head / (rule.v.heads / rule.k.heads);
+  const std::int64_t key_head = rule.key_head(part.head);
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(n));
   for (std::int64_t t = 0; t < tokens; ++t) {
     rule.kernels.l2_norm(q + t * n, rule.q.at(row + t, key_head), l2_eps, query_scale, n);
@@ -83,7 +88,7 @@ void run_part(const DeltaRule& rule, const DeltaPart& part, float* scratch) {
 }  // namespace
 
 Tensor CpuOps::delta_rule(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& g, const Tensor& beta,
-                          const StateView& state, const BatchView& batch) {
+                          HeadMap map, const StateView& state, const BatchView& batch) {
   CHECK(q.rank() == 3 && q.shape() == k.shape() && v.rank() == 3 && v.size(0) == q.size(0) &&
             q.size(0) == batch.rows() && v.size(1) % q.size(1) == 0,
         "q {}, k {}, v {} for {} rows", q.shape().to_string(), k.shape().to_string(), v.shape().to_string(),
@@ -97,13 +102,8 @@ Tensor CpuOps::delta_rule(const Tensor& q, const Tensor& k, const Tensor& v, con
         "state {} for {} heads of {} x {}", state.recurrent.shape().to_string(), heads, key_dim, value_dim);
 
   const Tensor result = allocate(DType::f32, v.shape());
-  const DeltaRule rule{HeadRows(q),
-                       HeadRows(k),
-                       HeadRows(v),
-                       HeadRows(g),
-                       HeadRows(beta),
-                       HeadRows(result),
-                       row_kernels(instruction_set_)};
+  const DeltaRule rule{HeadRows(q),    HeadRows(k),      HeadRows(v), HeadRows(g),
+                       HeadRows(beta), HeadRows(result), map,         row_kernels(instruction_set_)};
   const Scope scope(*this);
   const Tensor scratch = allocate(DType::f32, {pool_.size(), scratch_floats(key_dim)});
   // Columns of the state are independent; they are cut only where there are not heads enough.

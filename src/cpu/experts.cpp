@@ -53,14 +53,16 @@ struct Grouping {
   }
 };
 
-/// One product for each group: rows `inputs` (by place) with the group's matrix, to rows of `out` (by place).
-std::vector<Product> group_products(const Grouping& grouping, const CpuExpertWeights& weights,
+/// One product for each group: rows `inputs` (by place) with a segment of the group's matrix, to rows of `out` (by
+/// place).
+std::vector<Product> group_products(const Grouping& grouping, const CpuExpertWeights& weights, const Segment& segment,
                                     const LinearKernel& kernel, const std::vector<const float*>& inputs,
                                     std::byte* packed, float* out) {
   std::vector<Product> products;
   for (const auto& [expert, first, count] : grouping.groups) {
-    products.push_back({weights.data(expert), inputs.data() + first,
-                        packed + packed_bytes(kernel, weights.panels(), first), count, out + first * weights.out()});
+    products.push_back({weights.data(segment, expert), inputs.data() + first,
+                        packed + packed_bytes(kernel, segment.panels, first), count,
+                        out + first * weights.out() + segment.first_row, weights.out()});
   }
   return products;
 }
@@ -90,12 +92,14 @@ void CpuOps::expert_rows(const HeadRows& in, const Routing& routing, const CpuEx
   const Grouping grouping(routing.experts, first_row, rows, gate_up.experts());
   const std::int64_t choices = routing.experts.size(1), places = rows * choices;
   const auto multiply_groups = [&](const CpuExpertWeights& weights, const std::vector<const float*>& inputs) {
-    const LinearKernel& kernel = choose_linear_kernel(weights.panels().layout, instruction_set_, compute_);
     const Tensor out = allocate(DType::f32, {places, weights.out()});
-    const Scope packing(*this);
-    auto* packed = static_cast<std::byte*>(arena_.allocate(packed_bytes(kernel, weights.panels(), places)));
-    multiply(pool_, kernel, weights.panels(),
-             group_products(grouping, weights, kernel, inputs, packed, out.as<float>()));
+    for (const Segment& segment : weights.segments()) {
+      const LinearKernel& kernel = choose_linear_kernel(segment.panels.layout, instruction_set_, compute_);
+      const Scope packing(*this);
+      auto* packed = static_cast<std::byte*>(arena_.allocate(packed_bytes(kernel, segment.panels, places)));
+      multiply(pool_, kernel, segment.panels,
+               group_products(grouping, weights, segment, kernel, inputs, packed, out.as<float>()));
+    }
     return out;
   };
 

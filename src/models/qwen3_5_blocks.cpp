@@ -5,6 +5,7 @@
 namespace sluice {
 
 Tensor load_norm(const WeightScope& scope, std::string_view name, std::int64_t size) {
+  if (scope.checkpoint().conventions().norms_hold_scale) return scope.vector(name, {size});
   return scope.vector(name, {size}, [](float w) { return 1.0f + w; });
 }
 
@@ -20,6 +21,9 @@ FullAttention::FullAttention(const WeightScope& scope, const Qwen3_5Config& conf
   output_ = scope.matrix("o_proj", config.hidden_size, heads_ * head_dim_);
   q_norm_ = load_norm(scope, "q_norm.weight", head_dim_);
   k_norm_ = load_norm(scope, "k_norm.weight", head_dim_);
+  for (const char* name : {"k_scale", "v_scale", "k_proj.k_scale", "v_proj.v_scale"}) {
+    if (scope.has(name)) scope.skip(name, "for an 8-bit KV cache; this one keeps 16 bits or more");
+  }
   if (!config.attention_bias) return;
   std::vector<float> bias = scope.values("q_proj.bias", {q_rows});
   for (const char* name : {"k_proj.bias", "v_proj.bias"}) {
@@ -55,6 +59,7 @@ DeltaNet::DeltaNet(const WeightScope& scope, const Qwen3_5Config& config)
       value_heads_(config.value_heads),
       key_dim_(config.key_dim),
       value_dim_(config.value_dim),
+      head_map_(scope.checkpoint().conventions().value_heads_tiled ? HeadMap::tiled : HeadMap::grouped),
       gate_(config.output_gate),
       eps_(config.rms_norm_eps) {
   const std::int64_t hidden = config.hidden_size;
@@ -66,7 +71,9 @@ DeltaNet::DeltaNet(const WeightScope& scope, const Qwen3_5Config& config)
                                 : scope.stacked({{"in_proj_b", value_heads_}, {"in_proj_a", value_heads_}}, hidden);
   output_ = scope.matrix("out_proj", hidden, value_rows);
   conv_ = scope.vector("conv1d.weight", {channels, 1, config.conv_taps}).reshaped({channels, config.conv_taps});
-  decay_ = scope.vector("A_log", {value_heads_}, [](float a_log) { return -std::exp(a_log); });
+  decay_ = scope.checkpoint().conventions().decay_ready
+               ? scope.vector("A_log", {value_heads_})
+               : scope.vector("A_log", {value_heads_}, [](float a_log) { return -std::exp(a_log); });
   dt_bias_ = scope.vector("dt_bias", {value_heads_});
   norm_ = scope.vector("norm.weight", {value_dim_});
 }
@@ -83,7 +90,7 @@ Tensor DeltaNet::operator()(Ops& ops, const Tensor& x, const StateView& state, c
   const Tensor q = qkv.slice(1, 0, key_columns).split_columns(key_heads_, key_dim_);
   const Tensor k = qkv.slice(1, key_columns, key_columns).split_columns(key_heads_, key_dim_);
   const Tensor v = qkv.slice(1, 2 * key_columns, value_columns).split_columns(value_heads_, value_dim_);
-  const Tensor mixed = ops.delta_rule(q, k, v, g, beta, state, batch);
+  const Tensor mixed = ops.delta_rule(q, k, v, g, beta, head_map_, state, batch);
   return ops.linear(ops.gated_rms_norm(mixed, z, norm_, eps_, gate_), *output_);
 }
 

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-/// A norm of the decoder: the file holds w, the block multiplies by 1 + w.
+/// A norm of the decoder, which multiplies by 1 + w; the checkpoint says whether it holds that or w.
 Tensor load_norm(const WeightScope& scope, std::string_view name, std::int64_t size);
 
 /// Gated full attention: head norms on q and k, partial rotary embedding, output times sigmoid(gate).
@@ -39,6 +39,7 @@ class DeltaNet {
 
  private:
   std::int64_t key_heads_, value_heads_, key_dim_, value_dim_;
+  HeadMap head_map_;
   GateActivation gate_;
   float eps_;
   WeightPtr qkvz_, ba_, output_;  // qkvz rows: all q, all k, all v, all z; ba rows: all b, all a

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "models/config_fields.h"
+#include "weights/formats/hints.h"
 
 namespace sluice {
 
@@ -181,15 +182,6 @@ Qwen3_5VisionConfig read_vision(const ConfigFields& vision, std::int64_t hidden_
   return config;
 }
 
-void refuse_quantization(const ConfigFields& top) {
-  const Json* quantization = top.find("quantization_config");
-  if (quantization == nullptr) return;
-  const std::string method = quantization->is_object() && quantization->contains("quant_method")
-                                 ? (*quantization)["quant_method"].dump()
-                                 : quantization->dump().substr(0, 80);
-  top.bad("quantization_config", "says {}; supported are checkpoints in bfloat16, float16 and float32", method);
-}
-
 void read_tokens(const ConfigFields& fields, Qwen3_5Config& config) {
   const Json* eos = fields.find("eos_token_id");
   if (eos == nullptr) return;
@@ -214,7 +206,7 @@ Qwen3_5Config parse_qwen3_5_config(const Json& json) {
   const ConfigFields top(json, "");
   Qwen3_5Config config;
   config.architecture = read_architecture(top);
-  refuse_quantization(top);
+  if (const Json* hints = top.find("quantization_config")) check_quantization_hints(*hints);
   const Json* nested = top.find("text_config");
   const ConfigFields text(nested == nullptr ? json : *nested, nested == nullptr ? "" : "text_config");
 

@@ -16,6 +16,9 @@ namespace sluice {
 /// Kinds of gate of the delta net's output norm.
 enum class GateActivation : std::uint8_t { swish, sigmoid };
 
+/// Which key head the delta net's value head h reads: h / (value_heads / key_heads), or h % key_heads.
+enum class HeadMap : std::uint8_t { grouped, tiled };
+
 /// Everything a model may ask of a machine. Row tensors are [rows, columns] in activation_dtype(), innermost
 /// dimension contiguous; results are step memory of the innermost Scope. Sums are accumulated in float32.
 /// A fused operation has its definition as default body; a backend may override it with something equal but faster.
@@ -78,10 +81,10 @@ class Ops {
   virtual std::pair<Tensor, Tensor> delta_gates(const Tensor& ba, const Tensor& decay, const Tensor& dt_bias) = 0;
   /// The gated delta rule over each sequence's rows, state in float32, read and replaced (model.md 1.7, Gated DeltaNet,
   /// arXiv 2412.06464). q, k [rows, key_heads, key_dim], before normalization: both are divided by
-  /// sqrt(sum of squares + 1e-6) here, and q is scaled by key_dim^-0.5. v [rows, value_heads, value_dim]; value head h
-  /// reads key head h / (value_heads / key_heads). Result: [rows, value_heads, value_dim].
+  /// sqrt(sum of squares + 1e-6) here, and q is scaled by key_dim^-0.5. v [rows, value_heads, value_dim], whose heads
+  /// read those key heads that `map` says. Result: [rows, value_heads, value_dim].
   virtual Tensor delta_rule(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& g, const Tensor& beta,
-                            const StateView& state, const BatchView& batch) = 0;
+                            HeadMap map, const StateView& state, const BatchView& batch) = 0;
   /// rms_norm over the innermost dimension of x [rows, heads, n], times act(gate) of the same shape: [rows, heads * n].
   virtual Tensor gated_rms_norm(const Tensor& x, const Tensor& gate, const Tensor& weight, float eps,
                                 GateActivation activation) = 0;

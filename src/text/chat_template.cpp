@@ -160,10 +160,11 @@ std::shared_ptr<const ChatTemplate> ChatTemplate::load(const fs::path& directory
   return std::make_shared<const JinjaChatTemplate>(sources, path.string(), special_tokens(config));
 }
 
-std::shared_ptr<const ChatTemplate> ChatTemplate::parse(std::string_view source, std::string_view what) {
+std::shared_ptr<const ChatTemplate> ChatTemplate::parse(std::string_view source, std::string_view what,
+                                                        const Json& special_tokens) {
   Sources sources;
   sources.usual = std::string(source);
-  return std::make_shared<const JinjaChatTemplate>(sources, what, Json::object());
+  return std::make_shared<const JinjaChatTemplate>(sources, what, special_tokens);
 }
 
 }  // namespace sluice

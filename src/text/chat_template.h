@@ -22,7 +22,9 @@ class ChatTemplate {
   /// when present). Returns null where the directory has none. Throws LoadError for one that does not parse
   /// (line and column).
   static std::shared_ptr<const ChatTemplate> load(const std::filesystem::path& directory);
-  static std::shared_ptr<const ChatTemplate> parse(std::string_view source, std::string_view what);
+  /// special_tokens: names (eos_token, ...) to texts, as templates see them.
+  static std::shared_ptr<const ChatTemplate> parse(std::string_view source, std::string_view what,
+                                                   const Json& special_tokens = Json::object());
   virtual ~ChatTemplate() = default;
 
   /// The prompt. messages: OpenAI's shape; tool call arguments that are JSON strings are decoded into objects

@@ -23,6 +23,10 @@ std::optional<WordPattern> word_pattern_of(std::string_view regex) {
   return std::nullopt;
 }
 
+std::string_view regex_of(WordPattern pattern) {
+  return pattern == WordPattern::marks_in_words ? regex_with_marks : regex_without_marks;
+}
+
 PieceScanner::PieceScanner(std::string_view text, WordPattern pattern) : text_(text), pattern_(pattern) {}
 
 std::string_view PieceScanner::next() {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "weights/ggml_blocks.h"
+
 namespace sluice {
 
 std::int64_t StoredTensor::elements() const {
@@ -9,6 +11,14 @@ std::int64_t StoredTensor::elements() const {
   for (const std::int64_t size : shape) product *= size;
   return product;
 }
+
+std::uint64_t StoredTensor::byte_size() const {
+  const auto count = static_cast<std::uint64_t>(elements());
+  if (block_type == nullptr) return count * size_of(dtype);
+  return count / static_cast<std::uint64_t>(block_type->values) * static_cast<std::uint64_t>(block_type->bytes);
+}
+
+std::string_view StoredTensor::type_name() const { return block_type == nullptr ? name_of(dtype) : block_type->name; }
 
 std::string StoredTensor::shape_text() const {
   std::string text = "[";

@@ -8,6 +8,7 @@
 
 #include "tensor/tensor.h"
 #include "weights/checkpoint.h"
+#include "weights/coding.h"
 
 namespace sluice {
 
@@ -23,6 +24,8 @@ struct SourceMatrix {
 
   /// Rows first .. first + count - 1 as float32, [count, in].
   void dequantize(std::int64_t first, std::int64_t count, float* out_values) const;
+  /// What its codes and factors are; null for formats without.
+  std::optional<Coding> coding() const;
   /// The packed rows themselves, for formats that are plain numbers.
   std::span<const std::byte> plain_rows() const;
 };
@@ -34,7 +37,12 @@ struct Format {
   std::vector<std::string> (*detect)(const Checkpoint& checkpoint, std::string_view base);
   /// Stored rows and columns: checks types and shapes of the tensors. Throws LoadError.
   void (*check)(const SourceMatrix& matrix);
+  /// Either rows as float32 ...
   void (*dequantize)(const SourceMatrix& matrix, std::int64_t first, std::int64_t count, float* out);
+  /// ... or their codes and factors; both for formats that can be read either way. Throw LoadError for numbers that
+  /// are not finite.
+  std::optional<Coding> (*coding)(const SourceMatrix& matrix) = nullptr;
+  void (*read_row)(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) = nullptr;
 };
 
 /// All formats, in the order in which they are asked.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -14,52 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class SafetensorsCheckpoint final : public Checkpoint {
- public:
-  void add_file(const fs::path& path) {
-    auto file = std::make_unique<MappedFile>(path);
-    for (SafetensorsEntry& entry : parse_safetensors_header(file->bytes(), file->bytes().size(), path.string())) {
-      Record record{std::move(entry.tensor), file.get(), entry.begin};
-      total_ += record.tensor.byte_size();
-      const std::string name = record.tensor.name;
-      const auto [position, added] = records_.emplace(name, std::move(record));
-      if (!added) {
-        fail<LoadError>("tensor \"{}\" is in {} and in {}", name, position->second.tensor.source, path.string());
-      }
-    }
-    files_.push_back(std::move(file));
-  }
-
-  void set_description(std::string description) { description_ = std::move(description); }
-
-  const StoredTensor* find(std::string_view name) const override {
-    const auto found = records_.find(std::string(name));
-    return found == records_.end() ? nullptr : &found->second.tensor;
-  }
-  std::vector<std::string> names() const override {
-    std::vector<std::string> all;
-    for (const auto& [name, record] : records_) all.push_back(name);
-    return all;
-  }
-  std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
-    const Record& record = records_.at(tensor.name);
-    return record.file->bytes().subspan(record.begin, tensor.byte_size());
-  }
-  void release(const StoredTensor& tensor) const override { records_.at(tensor.name).file->release(bytes(tensor)); }
-  std::uint64_t total_bytes() const override { return total_; }
-  std::string describe() const override { return description_; }
-
- private:
-  struct Record {
-    StoredTensor tensor;
-    const MappedFile* file;
-    std::uint64_t begin;
-  };
-  std::vector<std::unique_ptr<MappedFile>> files_;
-  std::map<std::string, Record> records_;
-  std::uint64_t total_ = 0;
-  std::string description_;
-};
+void add_file(MappedCheckpoint& checkpoint, const fs::path& path) {
+  auto file = std::make_unique<MappedFile>(path);
+  auto tensors = parse_safetensors_header(file->bytes(), file->bytes().size(), path.string());
+  checkpoint.add_file(std::move(file), std::move(tensors));
+}
 
 /// Shard name -> tensor names, from an index file.
 std::map<std::string, std::vector<std::string>> read_index(const fs::path& path) {
@@ -82,13 +40,13 @@ std::map<std::string, std::vector<std::string>> read_index(const fs::path& path)
 }
 
 std::unique_ptr<Checkpoint> open_sharded(const fs::path& directory, const fs::path& index_path) {
-  auto checkpoint = std::make_unique<SafetensorsCheckpoint>();
+  auto checkpoint = std::make_unique<MappedCheckpoint>();
   const auto shards = read_index(index_path);
   std::size_t listed = 0;
   for (const auto& [file, names] : shards) {
     const fs::path path = directory / file;
     if (!fs::exists(path)) fail<LoadError>("{}: missing, but {} lists it", path.string(), index_path.string());
-    checkpoint->add_file(path);
+    add_file(*checkpoint, path);
     listed += names.size();
     for (const std::string& name : names) {
       const StoredTensor* tensor = checkpoint->find(name);
@@ -112,8 +70,8 @@ std::unique_ptr<Checkpoint> open_sharded(const fs::path& directory, const fs::pa
 }
 
 std::unique_ptr<Checkpoint> open_file(const fs::path& path) {
-  auto checkpoint = std::make_unique<SafetensorsCheckpoint>();
-  checkpoint->add_file(path);
+  auto checkpoint = std::make_unique<MappedCheckpoint>();
+  add_file(*checkpoint, path);
   checkpoint->set_description(path.string());
   return checkpoint;
 }

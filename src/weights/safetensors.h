@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tensor/tensor.h"
-#include "weights/checkpoint.h"
+#include "weights/mapped_checkpoint.h"
 
 namespace sluice {
 
@@ -18,12 +18,8 @@ std::unique_ptr<Checkpoint> open_safetensors(const std::filesystem::path& path);
 
 /// The tensors that a file's header claims, checked against the data that follows it; bytes are not read.
 /// `file_size` is that of the whole file, `head` its first bytes (8 + header at least).
-struct SafetensorsEntry {
-  StoredTensor tensor;
-  std::uint64_t begin = 0, end = 0;  // within the file
-};
-std::vector<SafetensorsEntry> parse_safetensors_header(std::span<const std::byte> head, std::uint64_t file_size,
-                                                       std::string_view what);
+std::vector<FileTensor> parse_safetensors_header(std::span<const std::byte> head, std::uint64_t file_size,
+                                                 std::string_view what);
 
 /// Writes contiguous host tensors to a new file. Throws Error when the disk is full or the path is bad; then no
 /// file of that name is left behind.

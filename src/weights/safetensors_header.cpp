@@ -82,11 +82,11 @@ simdjson::dom::element field(const simdjson::dom::element& entry, const char* ke
   return value;
 }
 
-SafetensorsEntry read_entry(std::string_view name, const simdjson::dom::element& value, std::uint64_t data_begin,
-                            std::uint64_t data_size, std::string_view file) {
+FileTensor read_entry(std::string_view name, const simdjson::dom::element& value, std::uint64_t data_begin,
+                      std::uint64_t data_size, std::string_view file) {
   const Where where{file, name};
   if (!value.is_object()) bad(where, "is not an object");
-  SafetensorsEntry entry;
+  FileTensor entry;
   entry.tensor.name = name;
   entry.tensor.source = file;
   entry.tensor.dtype = read_dtype(field(value, "dtype", where), where);
@@ -104,14 +104,14 @@ SafetensorsEntry read_entry(std::string_view name, const simdjson::dom::element&
   return entry;
 }
 
-void check_coverage(std::vector<SafetensorsEntry>& entries, std::uint64_t data_begin, std::uint64_t file_size,
+void check_coverage(std::vector<FileTensor>& entries, std::uint64_t data_begin, std::uint64_t file_size,
                     std::string_view file) {
-  std::sort(entries.begin(), entries.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+  std::sort(entries.begin(), entries.end(), [](const FileTensor& a, const FileTensor& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   std::uint64_t expected = data_begin;
-  const SafetensorsEntry* previous = nullptr;
-  for (const SafetensorsEntry& entry : entries) {
+  const FileTensor* previous = nullptr;
+  for (const FileTensor& entry : entries) {
     if (entry.begin < expected) {
       fail<LoadError>("{}: tensors \"{}\" and \"{}\" overlap", file, previous->tensor.name, entry.tensor.name);
     }
@@ -129,8 +129,8 @@ void check_coverage(std::vector<SafetensorsEntry>& entries, std::uint64_t data_b
 
 }  // namespace
 
-std::vector<SafetensorsEntry> parse_safetensors_header(std::span<const std::byte> head, std::uint64_t file_size,
-                                                       std::string_view what) {
+std::vector<FileTensor> parse_safetensors_header(std::span<const std::byte> head, std::uint64_t file_size,
+                                                 std::string_view what) {
   std::uint64_t header_size = 0;
   if (file_size < 8 || head.size() < 8) fail<LoadError>("{}: {} bytes, too short for safetensors", what, file_size);
   std::memcpy(&header_size, head.data(), 8);
@@ -150,7 +150,7 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::span<const std::byte
   if (error != simdjson::SUCCESS) {
     fail<LoadError>("{}: header is not a JSON object: {}", what, simdjson::error_message(error));
   }
-  std::vector<SafetensorsEntry> entries;
+  std::vector<FileTensor> entries;
   std::unordered_set<std::string> seen;
   for (const auto [name, value] : header) {
     if (!seen.emplace(name).second) fail<LoadError>("{}: tensor \"{}\" stands there twice", what, name);

@@ -4,6 +4,8 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "weights/formats/ggml.h"
+#include "weights/formats/plain.h"
 
 namespace sluice {
 
@@ -21,6 +23,18 @@ namespace {
 std::string joined(std::string_view prefix, std::string_view name) {
   if (prefix.empty() || name.empty()) return fmt::format("{}{}", prefix, name);
   return fmt::format("{}.{}", prefix, name);
+}
+
+/// For an error: the tensors under the name, if they are there but no format knows them.
+std::string what_is_beside(const Checkpoint& checkpoint, const std::string& base) {
+  std::string found;
+  for (const std::string& name : checkpoint.names()) {
+    if (!name.starts_with(base + ".") || name.ends_with(".bias")) continue;
+    const StoredTensor& tensor = *checkpoint.find(name);
+    found += fmt::format("{}{} ({} {})", found.empty() ? "" : ", ", name.substr(base.size() + 1), tensor.type_name(),
+                         tensor.shape_text());
+  }
+  return found.empty() ? "" : fmt::format(", nor is it in a quantized form that is known: there is {}", found);
 }
 
 std::vector<std::int64_t> sizes_of(const Shape& shape) {
@@ -66,7 +80,17 @@ const StoredTensor& WeightScope::plain_tensor(std::string_view name, const std::
   }
   if (!is_plain_float(tensor->dtype)) {
     fail<LoadError>("{}: tensor \"{}\" is {}, expected bfloat16, float16 or float32", tensor->source, tensor->name,
-                    name_of(tensor->dtype));
+                    tensor->type_name());
+  }
+  return *tensor;
+}
+
+const StoredTensor& WeightScope::expert_tensor(std::string_view name, const std::vector<std::int64_t>& shape) const {
+  const StoredTensor* tensor = shared_->checkpoint.find(full(name));
+  if (tensor == nullptr || tensor->block_type == nullptr) return plain_tensor(name, shape);
+  if (tensor->shape != shape) {
+    fail<LoadError>("{}: tensor \"{}\" has shape {}, expected [{}]", tensor->source, tensor->name, tensor->shape_text(),
+                    fmt::join(shape, ", "));
   }
   return *tensor;
 }
@@ -98,7 +122,8 @@ SourceMatrix WeightScope::source(std::string_view name, std::int64_t out, std::i
     format->check(matrix);
     return matrix;
   }
-  fail<LoadError>("{}: tensor \"{}.weight\" [{}, {}] is missing", checkpoint.describe(), base, out, in);
+  fail<LoadError>("{}: tensor \"{}.weight\" [{}, {}] is missing{}", checkpoint.describe(), base, out, in,
+                  what_is_beside(checkpoint, base));
 }
 
 void WeightScope::done(const StoredTensor& tensor) const {
@@ -129,13 +154,20 @@ ExpertWeightsPtr WeightScope::experts(std::string_view fused, std::initializer_l
   std::int64_t rows = 0;
   for (const StackPart& part : parts) rows += part.rows;
   std::vector<std::vector<SourceMatrix>> sources(static_cast<std::size_t>(experts));
-  const StoredTensor* whole = nullptr;
-  if (shared_->checkpoint.find(full(fused)) != nullptr) {
-    whole = &plain_tensor(fused, {experts, rows, in});
+  std::vector<const StoredTensor*> whole;  // tensors of all experts
+  const auto add_whole = [&](std::string_view name, std::int64_t part_rows) {
+    const StoredTensor& tensor = expert_tensor(name, {experts, part_rows, in});
+    const Format& format = tensor.block_type != nullptr ? ggml_format : plain_format;
     for (std::int64_t e = 0; e < experts; ++e) {
       sources[static_cast<std::size_t>(e)].push_back(
-          {formats().front(), &shared_->checkpoint, {whole}, e * rows, rows, in});
+          {&format, &shared_->checkpoint, {&tensor}, e * part_rows, part_rows, in});
     }
+    whole.push_back(&tensor);
+  };
+  if (shared_->checkpoint.find(full(fused)) != nullptr) {
+    add_whole(fused, rows);
+  } else if (shared_->checkpoint.find(full(parts.begin()->name)) != nullptr) {
+    for (const StackPart& part : parts) add_whole(part.name, part.rows);
   } else {
     for (std::int64_t e = 0; e < experts; ++e) {
       for (const StackPart& part : parts) {
@@ -144,9 +176,8 @@ ExpertWeightsPtr WeightScope::experts(std::string_view fused, std::initializer_l
     }
   }
   ExpertWeightsPtr weights = shared_->placer.place_experts(sources);
-  if (whole != nullptr) {
-    done(*whole);
-  } else {
+  for (const StoredTensor* tensor : whole) done(*tensor);
+  if (whole.empty()) {
     for (const auto& expert : sources) {
       for (const SourceMatrix& matrix : expert) done(matrix);
     }

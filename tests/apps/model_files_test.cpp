@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "support/gguf_file.h"
 
 namespace sluice {
 namespace {
@@ -29,7 +30,7 @@ class HubCache : public testing::Test {
   void TearDown() override { fs::remove_all(root_); }
   void write(const fs::path& file, const std::string& text) {
     fs::create_directories((root_ / file).parent_path());
-    std::ofstream(root_ / file) << text;
+    std::ofstream(root_ / file, std::ios::binary) << text;
   }
   std::string failure(const std::string& name) {
     try {
@@ -69,9 +70,31 @@ TEST_F(HubCache, ARevisionCannotLeaveTheCache) {
   EXPECT_NE(failure("Org/Name-1.5@evil"), "");
 }
 
-TEST_F(HubCache, GgufFilesAreRefusedByName) {
-  write("x.gguf", "GGUF");
-  EXPECT_NE(failure((root_ / "x.gguf").string()).find("GGUF files are not supported"), std::string::npos);
+TEST_F(HubCache, AGgufFileIsAModelWhateverItsName) {
+  const std::string bytes = test::GgufFile().text("general.architecture", "none").bytes();
+  write("sha256-abc", bytes);
+  EXPECT_EQ(find_model((root_ / "sha256-abc").string(), environment_), root_ / "sha256-abc");
+  write("x.gguf", "none");
+  EXPECT_NE(failure((root_ / "x.gguf").string()).find("no GGUF file"), std::string::npos);
+}
+
+TEST_F(HubCache, ASnapshotWithOneGgufModelIsThatModel) {
+  const fs::path folder = "models--Org--Name-GGUF";
+  const std::string bytes = test::GgufFile().text("general.architecture", "none").bytes();
+  write(folder / "refs/main", "ddd");
+  write(folder / "snapshots/ddd/Name-F16-00001-of-00002.gguf", bytes);
+  write(folder / "snapshots/ddd/Name-F16-00002-of-00002.gguf", bytes);
+  write(folder / "snapshots/ddd/mmproj-F16.gguf", bytes);
+  EXPECT_EQ(open_model_files("Org/Name-GGUF", environment_)->name(), "Name-F16");
+  EXPECT_EQ(cached_models(root_).back().name, "Org/Name-GGUF");
+  write(folder / "snapshots/ddd/Name-BF16.gguf", bytes);
+  EXPECT_THROW(open_model_files("Org/Name-GGUF", environment_), LoadError);
+}
+
+TEST_F(HubCache, AFolderIsNamedByItsLastPart) {
+  const fs::path folder = snapshot("aaa");
+  EXPECT_EQ(open_model_files(folder.string(), environment_)->name(), "aaa");
+  EXPECT_EQ(open_model_files(folder.string() + "/", environment_)->name(), "aaa");
 }
 
 TEST_F(HubCache, ListsSnapshotsThatHaveAConfig) {

@@ -25,10 +25,11 @@ struct Inputs {
   Tensor run(Ops& ops, const StateView& other, const BatchView& batch, std::int64_t first = 0) const {
     const std::int64_t rows = batch.rows();
     return ops.delta_rule(q.slice(0, first, rows), k.slice(0, first, rows), v.slice(0, first, rows),
-                          g.slice(0, first, rows), beta.slice(0, first, rows), other, batch);
+                          g.slice(0, first, rows), beta.slice(0, first, rows), map, other, batch);
   }
   Tensor q, k, v, g, beta;
   StateView state;
+  HeadMap map = HeadMap::grouped;
 };
 
 /// The recurrence in float64: results, then the states that it leaves.
@@ -148,6 +149,45 @@ TEST_P(DeltaRule, no_bit_depends_on_neighbours_threads_or_cuts_at_whole_chunks) 
     expect_same_rows(third, 0, 70, together, 333);
     EXPECT_EQ(values_of(state.recurrent), values_of(in.state.recurrent));
   }
+}
+
+/// Head `to` of each row of `target` becomes head `from` of `source`; heads of n floats each.
+void copy_head(const Tensor& target, std::int64_t to, const Tensor& source, std::int64_t from, std::int64_t n) {
+  for (std::int64_t row = 0; row < source.size(0); ++row) {
+    std::memcpy(target.row<float>(row) + to * n, source.row<float>(row) + from * n,
+                static_cast<std::size_t>(n) * sizeof(float));
+  }
+}
+
+TEST_P(DeltaRule, tiled_heads_are_grouped_heads_in_another_order) {
+  const auto ops = backend();
+  Source source;
+  const Sizes sizes{2, 6, 32, 48};
+  const std::int64_t per_key = sizes.value_heads / sizes.key_heads, state_size = sizes.key_dim * sizes.value_dim;
+  const std::vector<Piece> pieces{{0, 130}, {17, 1}, {64, 64}};  // token by token, and in chunks
+  const Places places(source, 3, 256);
+  const Inputs grouped(source, sizes, 195, places.slot_count());
+  Inputs tiled(source, sizes, 195, places.slot_count());
+  tiled.q = grouped.q;
+  tiled.k = grouped.k;
+  tiled.map = HeadMap::tiled;
+  const auto tiled_head = [&](std::int64_t head) { return head % per_key * sizes.key_heads + head / per_key; };
+  for (std::int64_t head = 0; head < sizes.value_heads; ++head) {
+    copy_head(tiled.v, tiled_head(head), grouped.v, head, sizes.value_dim);
+    copy_head(tiled.g, tiled_head(head), grouped.g, head, 1);
+    copy_head(tiled.beta, tiled_head(head), grouped.beta, head, 1);
+    copy_head(tiled.state.recurrent, tiled_head(head), grouped.state.recurrent, head, state_size);
+  }
+  const BatchView batch = make_batch(source, places, pieces);
+  const Tensor expected = grouped.run(*ops, batch), found = tiled.run(*ops, batch);
+  const Tensor reordered = source.copy(expected), states = source.copy(grouped.state.recurrent);
+  for (std::int64_t head = 0; head < sizes.value_heads; ++head) {
+    copy_head(reordered, tiled_head(head), expected, head, sizes.value_dim);
+    copy_head(states, tiled_head(head), grouped.state.recurrent, head, state_size);
+  }
+  EXPECT_EQ(values_of(found), values_of(reordered));
+  EXPECT_EQ(values_of(tiled.state.recurrent), values_of(states));
+  EXPECT_NE(values_of(found), values_of(expected));
 }
 
 TEST_P(DeltaRule, refuses_a_slot_outside_the_pool) {

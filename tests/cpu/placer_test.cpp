@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "base/error.h"
 #include "cpu/weight_source.h"
 
 namespace sluice {
@@ -44,12 +45,12 @@ TEST_F(PlacedWeights, StacksPartsThatEndInsideAPanel) {
   EXPECT_EQ(weight->layout(), "bf16 panels");
 }
 
-TEST_F(PlacedWeights, StacksPartsOfDifferentTypesAsFloat32WithoutLoss) {
+TEST_F(PlacedWeights, StacksPartsOfDifferentTypesAsTheyAre) {
   const std::vector<SourceMatrix> parts = {weights_.matrix(DType::bf16, 5, 33), weights_.matrix(DType::f16, 20, 33),
                                            weights_.matrix(DType::f32, 7, 33)};
   const WeightPtr weight = place(parts);
   EXPECT_EQ(rows_of(*weight), weights_.values(parts));
-  EXPECT_EQ(weight->layout(), "f32 panels");
+  EXPECT_EQ(weight->layout(), "bf16 panels and f16 panels and f32 panels");
 }
 
 TEST_F(PlacedWeights, TakesRowsOutOfTheMiddleOfATensor) {
@@ -101,17 +102,15 @@ TEST_F(PlacedWeights, TakesExpertsOfOneShape) {
   EXPECT_EQ(experts->experts(), 3);
   EXPECT_EQ(experts->out(), 25);
   EXPECT_EQ(experts->in(), 6);
+  EXPECT_EQ(experts->layout(), "bf16 panels");
   parts[1].pop_back();
-  EXPECT_THROW(ops_->placer().place_experts(parts), InternalError);
+  EXPECT_THROW(ops_->placer().place_experts(parts), LoadError);
 }
 
-TEST_F(PlacedWeights, OfExpertsOfDifferentTypesBecomeFloat32) {
-  const auto place_two = [&](DType first, DType second) {
-    return ops_->placer().place_experts({{weights_.matrix(first, 5, 6)}, {weights_.matrix(second, 5, 6)}});
-  };
-  EXPECT_EQ(place_two(DType::bf16, DType::bf16)->layout(), "bf16 panels");
-  EXPECT_EQ(place_two(DType::bf16, DType::f16)->layout(), "f32 panels");
-  EXPECT_EQ(place_two(DType::f32, DType::bf16)->layout(), "f32 panels");
+TEST_F(PlacedWeights, RefusesExpertsThatAreStoredInDifferentForms) {
+  EXPECT_THROW(
+      ops_->placer().place_experts({{weights_.matrix(DType::bf16, 5, 6)}, {weights_.matrix(DType::f16, 5, 6)}}),
+      LoadError);
 }
 
 TEST_F(PlacedWeights, EmbeddingGivesTheRowsThatWereAskedFor) {

@@ -69,8 +69,8 @@ class FakeOps : public Ops {
   Tensor attention(const Tensor&, const KvView&, const BatchView&, float) override { missing(); }
   Tensor causal_conv(const Tensor&, const Tensor&, const StateView&, const BatchView&) override { missing(); }
   std::pair<Tensor, Tensor> delta_gates(const Tensor&, const Tensor&, const Tensor&) override { missing(); }
-  Tensor delta_rule(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const StateView&,
-                    const BatchView&) override {
+  Tensor delta_rule(const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, HeadMap,
+                    const StateView&, const BatchView&) override {
     missing();
   }
   Tensor gated_rms_norm(const Tensor&, const Tensor&, const Tensor&, float, GateActivation) override { missing(); }

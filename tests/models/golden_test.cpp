@@ -117,6 +117,37 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, GoldenF32, testing::Values("dense-ratio3",
                            return name;
                          });
 
+constexpr double quantized_tolerance = 2e-4;
+
+class GoldenQuantized : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(GoldenQuantized, AnswersEveryLengthAsItsDequantizedWeightsDo) {
+  const auto& [folder, instruction_set] = GetParam();
+  const auto directory = source_dir() / "tests/data/golden" / folder;
+  const Golden golden(directory / "expected.safetensors");
+  ModelRunner runner(directory, {.threads = 2, .compute = Compute::f32, .instruction_set = instruction_set});
+  ASSERT_GE(golden.lengths().size(), 4u);
+  for (const int length : golden.lengths()) {
+    const auto n = std::to_string(length);
+    const auto output = runner.run(golden.ids("ids." + n), 0, true);
+    EXPECT_LT(relative_error(output.logits, golden.rows("logits." + n)), quantized_tolerance) << n;
+    if (length > 1) {
+      EXPECT_LT(relative_error(output.draft_logits, golden.rows("mtp_logits." + n)), quantized_tolerance) << n;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Checkpoints, GoldenQuantized,
+                         testing::Combine(testing::Values("dense-ratio3-fp8-block", "dense-ratio3-ct-int4",
+                                                          "moe-ratio2-fp8-block", "moe-ratio2-modelopt-mixed"),
+                                          testing::Values("", "plain")),
+                         [](const auto& checkpoint) {
+                           std::string name = std::get<0>(checkpoint.param) + "_" +
+                                              (std::get<1>(checkpoint.param).empty() ? "best" : "plain");
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
 class GoldenBf16 : public testing::TestWithParam<std::string> {
  protected:
   /// Error of every tensor beside that of HF's own bf16 run.

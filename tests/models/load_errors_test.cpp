@@ -18,6 +18,14 @@ std::string error_with(const Rewrite& rewrite, const std::function<void(Json&)>&
   return message_of<LoadError>([&] { ModelRunner(directory.path(), reference); });
 }
 
+/// Of the checkpoint in blocks of 8-bit floats.
+std::string quantized_error(const Rewrite& rewrite) {
+  const TemporaryDirectory directory;
+  rewrite_checkpoint(source_dir() / "tests/data/golden/dense-ratio3-fp8-block", directory.path(), rewrite,
+                     [](Json&) {});
+  return message_of<LoadError>([&] { ModelRunner(directory.path(), reference); });
+}
+
 std::string config_error(const std::function<void(Json& text)>& change) {
   return error_with(unchanged, [&](Json& config) { change(config["text_config"]); });
 }
@@ -74,6 +82,34 @@ TEST(LoadErrors, NameATypeWithoutItsScales) {
               "up_proj.weight\" is int32");
 }
 
+TEST(LoadErrors, NameAScaleThatIsMissingAndAScaleOfNothing) {
+  const std::string scale = "model.language_model.layers.0.mlp.up_proj.weight_scale_inv";
+  EXPECT_EQ(quantized_error(unchanged), "");
+  EXPECT_SAYS(quantized_error([&](NamedTensor tensor) -> std::vector<NamedTensor> {
+                if (tensor.name == scale) return {};
+                return {tensor};
+              }),
+              "up_proj.weight\" is float8_e4m3");
+  EXPECT_SAYS(quantized_error([&](NamedTensor tensor) -> std::vector<NamedTensor> {
+                if (tensor.name != scale) return {tensor};
+                NamedTensor extra = tensor;
+                extra.name = "model.language_model.layers.0.linear_attn.in_proj_a.weight_scale_inv";
+                return {tensor, extra};
+              }),
+              "1 tensor that this architecture does not have: "
+              "\"model.language_model.layers.0.linear_attn.in_proj_a.weight_scale_inv\"");
+}
+
+TEST(LoadErrors, ScalesOfAnEightBitCacheAreNone) {
+  EXPECT_EQ(quantized_error([](NamedTensor tensor) -> std::vector<NamedTensor> {
+              if (tensor.name != "model.language_model.layers.3.self_attn.k_norm.weight") return {tensor};
+              NamedTensor k = tensor.rows("model.language_model.layers.3.self_attn.k_proj.k_scale", 0, 1), v = k;
+              v.name = "model.language_model.layers.3.self_attn.v_scale";
+              return {tensor, k, v};
+            }),
+            "");
+}
+
 TEST(LoadErrors, RefuseATiedHeadThatDiffers) {
   EXPECT_SAYS(error_with(unchanged, [](Json& config) { config["tie_word_embeddings"] = true; }), "tie_word_embeddings");
 }
@@ -84,9 +120,12 @@ TEST(LoadErrors, RefuseOtherArchitectures) {
   EXPECT_SAYS(error_with(unchanged, [](Json& config) { config.erase("architectures"); }), "architectures");
 }
 
-TEST(LoadErrors, RefuseQuantizationByName) {
-  EXPECT_SAYS(error_with(unchanged, [](Json& config) { config["quantization_config"] = {{"quant_method", "hqq"}}; }),
-              "hqq");
+TEST(LoadErrors, RefuseWhatTheTensorsOfAQuantizationCannotTell) {
+  EXPECT_SAYS(error_with(unchanged,
+                         [](Json& config) {
+                           config["quantization_config"] = {{"quant_method", "gptq"}, {"checkpoint_format", "gptq_v2"}};
+                         }),
+              "checkpoint_format is gptq_v2");
 }
 
 TEST(LoadErrors, RefuseUnsupportedFieldsByName) {

@@ -327,6 +327,12 @@ class Others(Case):
         self.assertIn("model.language_model.layers.*.mlp.experts.down_proj", text)
         self.fails(2, "--compare", "inspect", "--compare", "cpu,cuda")
 
+    def test_inspect_names_the_form_of_every_tensor(self):
+        for folder, forms in {"dense-ratio3-fp8-block": {"plain", "fp8"}, "dense-ratio3-ct-int4": {"plain", "packed int"},
+                              "moe-ratio2-modelopt-mixed": {"plain", "fp8", "nvfp4"}}.items():
+            result = json.loads(self.succeeds("inspect", GOLDEN / folder, "--json"))
+            self.assertEqual({group["format"] for group in result["tensors"]}, forms)
+
     def test_unknown_config_keys_are_listed(self):
         model = FOLDER / "extra_key"
         shutil.copytree(GOLDEN / "dense-packed", model)
@@ -394,7 +400,7 @@ class Others(Case):
         self.fails(2, "--tensor-parallel-size", "logits", "--ids", "1", "--out", "x", "-tp", 2)
         self.fails(1, "no such file or directory", "run", "/nowhere", "-p", "x")
         self.fails(1, "no such model in the cache", "run", "Org/Nothing", "-p", "x")
-        self.fails(1, "GGUF", "run", self.file("x.gguf", "GGUF"), "-p", "x")
+        self.fails(1, "x.gguf: truncated", "run", self.file("x.gguf", "GGUF"), "-p", "x")
 
 
 if __name__ == "__main__":

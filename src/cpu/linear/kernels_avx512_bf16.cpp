@@ -1,4 +1,4 @@
-#include "cpu/linear/tile_functions.h"
+#include "cpu/linear/expand_functions.h"
 
 namespace sluice {
 
@@ -50,8 +50,20 @@ void pack_bf16(const float* const* x, int row_count, std::int64_t in, void* pack
   }
 }
 
+struct Bf16Out {
+  static constexpr std::int64_t column_bytes = 32;
+  static void write(std::byte* out, const Vector* even, const Vector* odd) {
+    alignas(64) static constexpr std::uint16_t interleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                                  21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                                  11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh(odd->v, even->v);
+    _mm512_storeu_si512(out, _mm512_permutexvar_epi16(_mm512_load_si512(interleaved), both));
+  }
+};
+
 }  // namespace
 
+const ExpandCoded avx512_bf16_expand = expand<Bf16Out>;
 const TileKernels avx512_bf16_pairs{8, 3, sizeof(std::uint16_t), pack_bf16, tile_table<PairTile, 8, 3>.functions};
 
 }  // namespace sluice

@@ -4,17 +4,23 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cpu/linear/tile.h"
 #include "tensor/buffer.h"
+#include "weights/ggml_blocks.h"
 #include "weights/weight.h"
 
 namespace sluice {
 
-/// How the CPU keeps a matrix [out, in]: panels of 16 rows, [out / 16][in][16], of one element type. bf16 keeps pairs
-/// of columns together, [out / 16][in / 2][16][2], as the instructions want them that multiply pairs. Rows beyond out
-/// and columns beyond in (it is rounded up to even) are zero.
-enum class Layout : std::uint8_t { bf16_panels, f16_panels, f32_panels };
+/// How the CPU keeps a matrix [out, in]: panels of 16 rows.
+///   f32_panels, f16_panels: [out / 16][in][16] numbers.
+///   bf16_panels: pairs of columns together, [out / 16][in / 2][16][2], as the instructions want them that multiply
+///   pairs. coded_panels: [out / 16] times codes and factors of 16 rows side by side (CodedParts), for any Coding.
+///   block_rows: [out / 16][16] rows of ggml's blocks as they are stored.
+/// Rows beyond out and columns beyond in (it is rounded up to even) are zero.
+enum class Layout : std::uint8_t { bf16_panels, f16_panels, f32_panels, coded_panels, block_rows };
 
 std::string_view name_of(Layout layout);
 
@@ -22,48 +28,68 @@ std::string_view name_of(Layout layout);
 struct Panels {
   Layout layout = Layout::f32_panels;
   std::int64_t out = 0, in = 0;
+  Coding coding;                          // of coded panels
+  const BlockType* block_type = nullptr;  // of block rows
 
   std::int64_t count() const { return (out + panel_rows - 1) / panel_rows; }
   std::int64_t columns() const { return (in + 1) / 2 * 2; }
-  std::size_t panel_bytes() const {
-    return static_cast<std::size_t>(columns() * panel_rows) * (layout == Layout::f32_panels ? 4u : 2u);
-  }
+  std::size_t panel_bytes() const;
   std::size_t bytes() const { return static_cast<std::size_t>(count()) * panel_bytes(); }
+  /// Whether columns must be expanded before they can be multiplied, and in runs of how many.
+  bool expands() const { return layout == Layout::coded_panels || layout == Layout::block_rows; }
+  std::int64_t column_step() const { return layout == Layout::block_rows ? block_type->values : 4; }
+  /// Whether the same rows with other values could take the same place.
+  bool same_form(const Panels& other) const {
+    return layout == other.layout && in == other.in && coding == other.coding && block_type == other.block_type;
+  }
 };
 
-/// One matrix in panels. The bytes belong to the slab that it keeps alive.
+/// Offsets of the parts of a coded panel. Codes of less than 8 bits: [columns / 2][16] bytes, the even column in the
+/// low nibble; then, for six bits, [columns / 4][16] bytes of two high bits each, the first column lowest. Others:
+/// [columns][16]. Factors: [groups][16].
+struct CodedParts {
+  std::size_t high_codes, scales, supers, offsets, super_offsets, end;
+};
+CodedParts coded_parts(const Coding& coding, std::int64_t in);
+
+/// Neighbouring rows of a matrix in one layout. The bytes belong to the weight.
+struct Segment {
+  Panels panels;
+  const std::byte* data = nullptr;
+  std::int64_t first_row = 0;  // of the matrix
+};
+
+/// One matrix in panels: a segment for each run of parts that are stored alike. Keeps the slabs alive.
 class CpuWeight final : public Weight {
  public:
-  CpuWeight(const Panels& panels, const std::byte* data, std::shared_ptr<const Buffer> slab)
-      : Weight(panels.out, panels.in), panels_(panels), data_(data), slab_(std::move(slab)) {}
-  std::size_t bytes() const override { return panels_.bytes(); }
-  std::string layout() const override { return std::string(name_of(panels_.layout)); }
-  const Panels& panels() const { return panels_; }
-  const std::byte* data() const { return data_; }
+  using Slabs = std::vector<std::shared_ptr<const Buffer>>;
+  CpuWeight(std::int64_t out, std::int64_t in, std::vector<Segment> segments, Slabs slabs)
+      : Weight(out, in), segments_(std::move(segments)), slabs_(std::move(slabs)) {}
+  std::size_t bytes() const override;
+  std::string layout() const override;
+  const std::vector<Segment>& segments() const { return segments_; }
 
  private:
-  Panels panels_;
-  const std::byte* data_;
-  std::shared_ptr<const Buffer> slab_;
+  std::vector<Segment> segments_;
+  Slabs slabs_;
 };
 
-/// The panels of all experts, one expert after another.
+/// The panels of all experts: segments as of one, each with one expert after another.
 class CpuExpertWeights final : public ExpertWeights {
  public:
-  CpuExpertWeights(std::int64_t expert_count, const Panels& panels, const std::byte* data,
-                   std::shared_ptr<const Buffer> slab)
-      : ExpertWeights(expert_count, panels.out, panels.in), panels_(panels), data_(data), slab_(std::move(slab)) {}
-  std::size_t bytes() const override { return static_cast<std::size_t>(experts()) * panels_.bytes(); }
-  std::string layout() const override { return std::string(name_of(panels_.layout)); }
-  const Panels& panels() const { return panels_; }
-  const std::byte* data(std::int64_t expert) const {
-    return data_ + static_cast<std::size_t>(expert) * panels_.bytes();
+  CpuExpertWeights(std::int64_t expert_count, std::int64_t out, std::int64_t in, std::vector<Segment> segments,
+                   CpuWeight::Slabs slabs)
+      : ExpertWeights(expert_count, out, in), segments_(std::move(segments)), slabs_(std::move(slabs)) {}
+  std::size_t bytes() const override;
+  std::string layout() const override;
+  const std::vector<Segment>& segments() const { return segments_; }
+  const std::byte* data(const Segment& segment, std::int64_t expert) const {
+    return segment.data + static_cast<std::size_t>(expert) * segment.panels.bytes();
   }
 
  private:
-  Panels panels_;
-  const std::byte* data_;
-  std::shared_ptr<const Buffer> slab_;
+  std::vector<Segment> segments_;
+  CpuWeight::Slabs slabs_;
 };
 
 /// The weights of this backend's own placer.

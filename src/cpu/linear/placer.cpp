@@ -1,9 +1,9 @@
 #include "cpu/linear/placer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
+#include "base/error.h"
 #include "cpu/linear/repack.h"
 
 namespace sluice {
@@ -12,6 +12,21 @@ namespace {
 
 /// Memory comes in large pieces that only become real where they are written: no weight is rounded up to whole pages.
 constexpr std::size_t slab_bytes = std::size_t{256} << 20;
+
+/// The experts of a layer are computed together, and so stored alike.
+void check_same_form(const std::vector<SegmentPlan>& plans, std::span<const SourceMatrix> expert) {
+  const std::vector<SegmentPlan> own = plan_segments(expert);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (own.size() == plans.size() && own[i].panels.same_form(plans[i].panels) &&
+        own[i].panels.out == plans[i].panels.out) {
+      continue;
+    }
+    const StoredTensor& tensor = *expert[std::min(i, expert.size() - 1)].tensors.front();
+    fail<LoadError>(
+        "{}: tensor \"{}\" ({} {}) is stored in another form than the same matrix of the layer's first expert",
+        tensor.source, tensor.name, tensor.type_name(), tensor.shape_text());
+  }
+}
 
 }  // namespace
 
@@ -28,26 +43,38 @@ std::byte* CpuPlacer::take(std::size_t bytes) {
 }
 
 WeightPtr CpuPlacer::place(std::span<const SourceMatrix> parts) {
-  const Panels panels = panels_for(parts);
-  std::byte* data = take(panels.bytes());
-  repack(pool_, parts, panels, data);
-  return std::make_shared<CpuWeight>(panels, data, slab_);
+  std::vector<Segment> segments;
+  CpuWeight::Slabs slabs;
+  std::int64_t rows = 0;
+  for (const SegmentPlan& plan : plan_segments(parts)) {
+    std::byte* data = take(plan.panels.bytes());
+    repack(pool_, parts.subspan(plan.first_part, plan.parts), plan.panels, data);
+    segments.push_back({plan.panels, data, rows});
+    slabs.push_back(slab_);
+    rows += plan.panels.out;
+  }
+  return std::make_shared<CpuWeight>(rows, parts.front().in, std::move(segments), std::move(slabs));
 }
 
 ExpertWeightsPtr CpuPlacer::place_experts(const std::vector<std::vector<SourceMatrix>>& parts) {
   CHECK(!parts.empty());
-  Panels panels = panels_for(parts.front());
-  for (const auto& expert : parts) {
-    const Panels own = panels_for(expert);
-    CHECK(own.out == panels.out && own.in == panels.in, "experts of shapes [{}, {}] and [{}, {}]", panels.out,
-          panels.in, own.out, own.in);
-    if (own.layout != panels.layout) panels.layout = Layout::f32_panels;
+  const std::vector<SegmentPlan> plans = plan_segments(parts.front());
+  for (const auto& expert : parts) check_same_form(plans, expert);
+  std::vector<Segment> segments;
+  CpuWeight::Slabs slabs;
+  std::int64_t rows = 0;
+  for (const SegmentPlan& plan : plans) {
+    std::byte* data = take(parts.size() * plan.panels.bytes());
+    for (std::size_t expert = 0; expert < parts.size(); ++expert) {
+      repack(pool_, std::span(parts[expert]).subspan(plan.first_part, plan.parts), plan.panels,
+             data + expert * plan.panels.bytes());
+    }
+    segments.push_back({plan.panels, data, rows});
+    slabs.push_back(slab_);
+    rows += plan.panels.out;
   }
-  std::byte* data = take(parts.size() * panels.bytes());
-  for (std::size_t expert = 0; expert < parts.size(); ++expert) {
-    repack(pool_, parts[expert], panels, data + expert * panels.bytes());
-  }
-  return std::make_shared<CpuExpertWeights>(static_cast<std::int64_t>(parts.size()), panels, data, slab_);
+  return std::make_shared<CpuExpertWeights>(static_cast<std::int64_t>(parts.size()), rows, parts.front().front().in,
+                                            std::move(segments), std::move(slabs));
 }
 
 Tensor CpuPlacer::place_vector(std::span<const float> values, const Shape& shape) {

@@ -9,8 +9,8 @@
 
 namespace sluice {
 
-/// Repacks matrices into panels, in parallel. Stored bf16 and f16 stay what they are; a stack of different types, and
-/// every stored form that has no layout of its own, becomes float32.
+/// Repacks matrices into panels, in parallel. Every stored form keeps its size: numbers stay what they are, and codes
+/// and blocks are multiplied from what they are stored as.
 class CpuPlacer final : public Placer {
  public:
   /// The pool must outlive the placer.

@@ -1,6 +1,7 @@
 #include "cpu/linear/product.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace sluice {
@@ -12,6 +13,8 @@ constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a +
 /// Weights of a few panels that stay in the second-level cache while all rows pass. Columns are not cut shorter than
 /// that: each cut costs a tile the latency of taking up its sums again.
 constexpr std::int64_t cached_bytes = std::int64_t{384} << 10;
+/// Expanded weights of a few panels, which go to the tiles through the first-level cache.
+constexpr std::int64_t expanded_bytes = 16384;
 /// Bytes of weights below which another thread is not worth waking.
 constexpr std::int64_t grain_bytes = 32768;
 /// Elements of inputs for the same.
@@ -21,11 +24,22 @@ constexpr std::int64_t pieces_a_thread = 16;
 /// Rows below which a piece spends too much of its time on fetching weights.
 constexpr std::int64_t least_rows_a_piece = 64;
 
+/// Memory of a thread for expanded weights.
+std::byte* scratch(std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  thread_local std::vector<std::byte> memory;
+  if (memory.size() < bytes + line) memory.resize(bytes + line);
+  void* start = memory.data();
+  std::size_t space = memory.size();
+  return static_cast<std::byte*>(std::align(line, bytes, start, space));
+}
+
 /// The products cut into pieces: groups of panels, and runs of rows. A piece is one group for one run.
 class Pieces {
  public:
   Pieces(const LinearKernel& kernel, const Panels& panels, std::span<const Product> products, int threads)
-      : tiles_(*kernel.tiles),
+      : kernel_(kernel),
+        tiles_(*kernel.tiles),
         panels_(panels),
         products_(products),
         groups_(ceil_divide(panels.count(), tiles_.panels)) {
@@ -62,32 +76,60 @@ class Pieces {
   }
 
  private:
+  /// Bytes that a pair of columns of one panel has when it is multiplied.
+  std::int64_t pair_bytes() const {
+    if (panels_.expands()) return 2 * panel_rows * kernel_.expanded_bytes;
+    return static_cast<std::int64_t>(panels_.panel_bytes()) / (panels_.columns() / 2);
+  }
+
+  /// Pairs of columns that are multiplied at a time.
+  std::int64_t block_of(std::int64_t panel_count) const {
+    const std::int64_t pairs = panels_.columns() / 2;
+    const std::int64_t wanted = few_rows() ? expanded_bytes : cached_bytes;
+    if (few_rows() && !panels_.expands()) return pairs;
+    const std::int64_t blocks = ceil_divide(pairs * pair_bytes() * panel_count, wanted);
+    const std::int64_t step = panels_.expands() ? panels_.column_step() / 2 : 1;
+    return ceil_divide(ceil_divide(pairs, blocks), step) * step;
+  }
+
   void multiply(const Product& product, std::int64_t first_panel, std::int64_t first_row) const {
     const std::int64_t panel_count = std::min<std::int64_t>(tiles_.panels, panels_.count() - first_panel);
     const std::int64_t end_row = std::min(product.rows, first_row + run_rows_);
-    const std::int64_t pairs = panels_.columns() / 2;
-    const std::int64_t group_bytes = panel_count * static_cast<std::int64_t>(panels_.panel_bytes());
-    const std::int64_t blocks = few_rows() ? 1 : ceil_divide(group_bytes, cached_bytes);
-    const std::int64_t block = ceil_divide(pairs, blocks);
-    const auto panel_bytes = static_cast<std::int64_t>(panels_.panel_bytes());
+    const std::int64_t pairs = panels_.columns() / 2, block = block_of(panel_count);
     const std::int64_t row_bytes = panels_.columns() * static_cast<std::int64_t>(tiles_.input_bytes);
+    const std::byte* weights = product.weights + static_cast<std::size_t>(first_panel) * panels_.panel_bytes();
     Tile tile{};
-    tile.panel_bytes = panels_.panel_bytes();
-    tile.out_stride = panels_.out;
+    tile.out_stride = product.out_stride;
     tile.columns = panels_.out - first_panel * panel_rows;
     for (std::int64_t pair = 0; pair < pairs; pair += block) {
       tile.pairs = std::min(block, pairs - pair);
       tile.go_on = pair > 0;
-      tile.weights = product.weights + first_panel * panel_bytes + pair * (panel_bytes / pairs);
+      if (panels_.expands()) {
+        expand(weights, panel_count, pair, tile);
+      } else {
+        tile.panel_bytes = panels_.panel_bytes();
+        tile.weights = weights + pair * pair_bytes();
+      }
       for (std::int64_t row = first_row; row < end_row; row += tiles_.rows) {
         const std::int64_t row_count = std::min<std::int64_t>(tiles_.rows, end_row - row);
         tile.x = product.packed + row * row_bytes + pair * row_count * (row_bytes / pairs);
-        tile.out = product.out + row * panels_.out + first_panel * panel_rows;
+        tile.out = product.out + row * product.out_stride + first_panel * panel_rows;
         tiles_.tiles[(row_count - 1) * tiles_.panels + panel_count - 1](tile);
       }
     }
   }
 
+  void expand(const std::byte* weights, std::int64_t panel_count, std::int64_t first_pair, Tile& tile) const {
+    tile.panel_bytes = static_cast<std::size_t>(tile.pairs * pair_bytes());
+    std::byte* expanded = scratch(static_cast<std::size_t>(panel_count) * tile.panel_bytes);
+    for (std::int64_t panel = 0; panel < panel_count; ++panel) {
+      expand_panel(kernel_, panels_, weights + static_cast<std::size_t>(panel) * panels_.panel_bytes(), 2 * first_pair,
+                   2 * tile.pairs, expanded + static_cast<std::size_t>(panel) * tile.panel_bytes);
+    }
+    tile.weights = expanded;
+  }
+
+  const LinearKernel& kernel_;
   const TileKernels& tiles_;
   const Panels& panels_;
   std::span<const Product> products_;

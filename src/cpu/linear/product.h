@@ -12,7 +12,8 @@ struct Product {
   const float* const* inputs = nullptr;  // [rows] rows of panels.in float32
   std::byte* packed = nullptr;           // packed_bytes() of scratch
   std::int64_t rows = 0;
-  float* out = nullptr;  // [rows, panels.out], packed
+  float* out = nullptr;  // [rows, panels.out], rows out_stride apart
+  std::int64_t out_stride = 0;
 };
 
 /// Scratch of a product of so many rows.

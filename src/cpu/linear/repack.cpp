@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 #include <vector>
 
+#include "base/log.h"
+#include "weights/formats/ggml.h"
 #include "weights/formats/plain.h"
 
 namespace sluice {
@@ -14,13 +15,28 @@ namespace {
 
 using PanelRows = std::array<const std::byte*, panel_rows>;  // null: a row of zeros
 
-std::optional<Layout> own_layout(const SourceMatrix& matrix) {
-  if (matrix.format != &plain_format) return std::nullopt;
-  switch (matrix.tensors.front()->dtype) {
-    case DType::bf16: return Layout::bf16_panels;
-    case DType::f16: return Layout::f16_panels;
-    default: return std::nullopt;
+/// Columns are computed in pairs, which must not have two factors.
+bool in_pairs(const Coding& coding, std::int64_t in) { return coding.group % 2 == 0 || coding.group >= in; }
+
+Panels own_panels(const SourceMatrix& matrix) {
+  Panels panels;
+  panels.out = matrix.out;
+  panels.in = matrix.in;
+  if (const auto coding = matrix.coding(); coding && !in_pairs(*coding, matrix.in)) {
+    log_warning("{}: tensor \"{}\" has a factor for every {} columns, an odd number: it is kept as float32",
+                matrix.tensors.front()->source, matrix.tensors.front()->name, coding->group);
+  } else if (coding) {
+    panels.layout = Layout::coded_panels;
+    panels.coding = *coding;
+  } else if (matrix.format == &ggml_format) {
+    panels.layout = Layout::block_rows;
+    panels.block_type = matrix.tensors.front()->block_type;
+  } else if (matrix.format == &plain_format) {
+    const DType dtype = matrix.tensors.front()->dtype;
+    if (dtype == DType::bf16) panels.layout = Layout::bf16_panels;
+    if (dtype == DType::f16) panels.layout = Layout::f16_panels;
   }
+  return panels;
 }
 
 /// Columns a time whose target lines stay in the first-level cache.
@@ -49,7 +65,7 @@ void fill_panel(const Panels& panels, const PanelRows& rows, std::byte* out) {
   switch (panels.layout) {
     case Layout::f32_panels: return transpose<std::uint32_t>(rows, panels.in, out);
     case Layout::f16_panels: return transpose<std::uint16_t>(rows, panels.in, out);
-    case Layout::bf16_panels: break;
+    default: break;
   }
   const std::int64_t pairs = panels.in / 2;
   transpose<std::uint32_t>(rows, pairs, out);
@@ -60,79 +76,133 @@ void fill_panel(const Panels& panels, const PanelRows& rows, std::byte* out) {
   }
 }
 
-/// Where each row of a stack is stored.
-class StackedRows {
- public:
-  explicit StackedRows(std::span<const SourceMatrix> parts) : parts_(parts) {}
-
-  /// Rows first .. first + count - 1 as float32, packed.
-  void dequantize(std::int64_t first, std::int64_t count, float* out) const {
-    for (const SourceMatrix& part : parts_) {
-      const std::int64_t here = std::min(count, part.out - first);
-      if (here > 0) {
-        part.dequantize(first, here, out);
-        out += here * part.in;
-        count -= here;
-        first += here;
-      }
-      first -= part.out;
-      if (count == 0) return;
-    }
-  }
-
-  /// The address of each row, for plain parts.
-  std::vector<const std::byte*> addresses() const {
-    std::vector<const std::byte*> rows;
-    for (const SourceMatrix& part : parts_) {
-      const std::span<const std::byte> bytes = part.plain_rows();
-      const std::size_t row_bytes = static_cast<std::size_t>(part.in) * size_of(part.tensors.front()->dtype);
-      CHECK(bytes.size() == row_bytes * static_cast<std::size_t>(part.out), "{} bytes for {} rows of {}", bytes.size(),
-            part.out, row_bytes);
-      for (std::int64_t row = 0; row < part.out; ++row) {
-        rows.push_back(bytes.data() + static_cast<std::size_t>(row) * row_bytes);
-      }
-    }
-    return rows;
-  }
-
- private:
-  std::span<const SourceMatrix> parts_;
+/// A row of a stack: its part and the row within it.
+struct StackedRow {
+  const SourceMatrix* part;
+  std::int64_t row;
 };
+
+std::vector<StackedRow> stacked_rows(std::span<const SourceMatrix> parts) {
+  std::vector<StackedRow> rows;
+  for (const SourceMatrix& part : parts) {
+    for (std::int64_t row = 0; row < part.out; ++row) rows.push_back({&part, row});
+  }
+  return rows;
+}
+
+/// Up to 16 rows to one panel, which is zero before.
+using FillPanel = void (*)(const Panels& panels, std::span<const StackedRow> rows, std::byte* out);
+
+void fill_with_numbers(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
+  PanelRows addresses{};
+  std::vector<float> values(panels.layout == Layout::f32_panels ? static_cast<std::size_t>(panel_rows * panels.in)
+                                                                : 0u);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const SourceMatrix& part = *rows[row].part;
+    if (panels.layout == Layout::f32_panels) {
+      float* own = values.data() + row * static_cast<std::size_t>(panels.in);
+      part.dequantize(rows[row].row, 1, own);
+      addresses[row] = reinterpret_cast<const std::byte*>(own);
+    } else {
+      const std::size_t row_bytes = 2 * static_cast<std::size_t>(part.in);
+      addresses[row] = part.plain_rows().data() + static_cast<std::size_t>(rows[row].row) * row_bytes;
+    }
+  }
+  fill_panel(panels, addresses, out);
+}
+
+void fill_with_blocks(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
+  const auto row_bytes = static_cast<std::size_t>(panels.in / panels.block_type->values * panels.block_type->bytes);
+  for (const auto& [part, row] : rows) {
+    const std::byte* stored = part->checkpoint->bytes(*part->tensors.front()).data();
+    std::memcpy(out, stored + static_cast<std::size_t>(part->first_row + row) * row_bytes, row_bytes);
+    out += row_bytes;
+  }
+}
+
+/// Factors of one row to every 16th place.
+void spread(const std::vector<std::byte>& factors, FactorType type, std::byte* out) {
+  const std::size_t size = size_of(type);
+  for (std::size_t at = 0; size > 0 && at < factors.size(); at += size) {
+    std::memcpy(out + at * panel_rows, factors.data() + at, size);
+  }
+}
+
+void spread_codes(const Panels& panels, const std::vector<std::uint8_t>& codes, std::size_t row, std::byte* panel) {
+  const CodedParts parts = coded_parts(panels.coding, panels.in);
+  for (std::size_t column = 0; column < codes.size(); ++column) {
+    const std::uint8_t code = codes[column];
+    if (panels.coding.codes == CodeKind::int8 || panels.coding.codes == CodeKind::f8_e4m3) {
+      panel[column * panel_rows + row] = std::byte{code};
+      continue;
+    }
+    panel[column / 2 * panel_rows + row] |= static_cast<std::byte>((code & 15) << (4 * (column % 2)));
+    if (panels.coding.codes != CodeKind::six_bit) continue;
+    panel[parts.high_codes + column / 4 * panel_rows + row] |=
+        static_cast<std::byte>((code >> 4) << (2 * (column % 4)));
+  }
+}
+
+void fill_with_codes(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
+  const Coding& coding = panels.coding;
+  const std::int64_t supers = coding.super_group > 0 ? coding.super_groups(panels.in) : 0;
+  const auto bytes = [](FactorType type, std::int64_t count) {
+    return std::vector<std::byte>(size_of(type) * static_cast<std::size_t>(count));
+  };
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(panels.in));
+  std::vector<std::byte> scales = bytes(coding.scales, coding.groups(panels.in));
+  std::vector<std::byte> offsets = bytes(coding.offsets, coding.groups(panels.in));
+  std::vector<std::byte> super_scales = bytes(coding.supers, supers);
+  std::vector<std::byte> super_offsets = bytes(coding.super_offsets, supers);
+  const CodedParts parts = coded_parts(coding, panels.in);
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const auto& [part, index] = rows[row];
+    part->format->read_row(*part, index,
+                           {codes.data(), scales.data(), super_scales.data(), offsets.data(), super_offsets.data()});
+    spread_codes(panels, codes, row, out);
+    spread(scales, coding.scales, out + parts.scales + row * size_of(coding.scales));
+    spread(super_scales, coding.supers, out + parts.supers + row * size_of(coding.supers));
+    spread(offsets, coding.offsets, out + parts.offsets + row * size_of(coding.offsets));
+    spread(super_offsets, coding.super_offsets, out + parts.super_offsets + row * size_of(coding.super_offsets));
+  }
+}
+
+FillPanel fill_of(Layout layout) {
+  switch (layout) {
+    case Layout::coded_panels: return fill_with_codes;
+    case Layout::block_rows: return fill_with_blocks;
+    default: return fill_with_numbers;
+  }
+}
 
 }  // namespace
 
-Panels panels_for(std::span<const SourceMatrix> parts) {
+std::vector<SegmentPlan> plan_segments(std::span<const SourceMatrix> parts) {
   CHECK(!parts.empty());
-  Panels panels{own_layout(parts.front()).value_or(Layout::f32_panels), 0, parts.front().in};
-  for (const SourceMatrix& part : parts) {
-    CHECK(part.in == panels.in && part.in > 0 && part.out > 0, "[{}, {}] in a stack of {} columns", part.out, part.in,
-          panels.in);
-    if (own_layout(part) != panels.layout) panels.layout = Layout::f32_panels;
-    panels.out += part.out;
+  std::vector<SegmentPlan> segments;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const SourceMatrix& part = parts[i];
+    CHECK(part.in == parts.front().in && part.in > 0 && part.out > 0, "[{}, {}] in a stack of {} columns", part.out,
+          part.in, parts.front().in);
+    const Panels panels = own_panels(part);
+    if (segments.empty() || !segments.back().panels.same_form(panels)) {
+      segments.push_back({panels, i, 1});
+    } else {
+      segments.back().panels.out += panels.out;
+      ++segments.back().parts;
+    }
   }
-  return panels;
+  return segments;
 }
 
 void repack(ThreadPool& pool, std::span<const SourceMatrix> parts, const Panels& panels, std::byte* data) {
-  const StackedRows stack(parts);
-  const bool as_stored =
-      panels.layout != Layout::f32_panels || std::all_of(parts.begin(), parts.end(), [](const SourceMatrix& part) {
-        return part.format == &plain_format && part.tensors.front()->dtype == DType::f32;
-      });
-  const std::vector<const std::byte*> addresses = as_stored ? stack.addresses() : std::vector<const std::byte*>{};
+  const std::vector<StackedRow> rows = stacked_rows(parts);
+  const FillPanel fill = fill_of(panels.layout);
   pool.parallel_for(panels.count(), 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<float> values(as_stored ? 0u : static_cast<std::size_t>(panel_rows * panels.in));
     for (std::int64_t panel = begin; panel < end; ++panel) {
-      const std::int64_t first = panel * panel_rows;
-      const std::int64_t count = std::min(panel_rows, panels.out - first);
-      if (!as_stored) stack.dequantize(first, count, values.data());
-      PanelRows rows{};
-      for (std::int64_t row = 0; row < count; ++row) {
-        rows[static_cast<std::size_t>(row)] = as_stored
-                                                  ? addresses[static_cast<std::size_t>(first + row)]
-                                                  : reinterpret_cast<const std::byte*>(values.data() + row * panels.in);
-      }
-      fill_panel(panels, rows, data + static_cast<std::size_t>(panel) * panels.panel_bytes());
+      const std::int64_t first = panel * panel_rows, count = std::min(panel_rows, panels.out - first);
+      fill(panels, std::span(rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+           data + static_cast<std::size_t>(panel) * panels.panel_bytes());
     }
   });
 }

@@ -18,7 +18,7 @@ void check(const SourceMatrix& matrix) {
     fail<LoadError>(
         "{}: tensor \"{}\" is {}, expected bfloat16, float16 or float32 (or the scales of a quantized form, "
         "which are not beside it)",
-        tensor.source, tensor.name, name_of(tensor.dtype));
+        tensor.source, tensor.name, tensor.type_name());
   }
   if (tensor.shape != std::vector<std::int64_t>{matrix.out, matrix.in}) {
     fail<LoadError>("{}: tensor \"{}\" has shape {}, expected [{}, {}]", tensor.source, tensor.name,

@@ -1,0 +1,70 @@
+#include "weights/coding.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace sluice {
+
+std::size_t size_of(FactorType type) {
+  switch (type) {
+    case FactorType::none: return 0;
+    case FactorType::f32: return 4;
+    case FactorType::f16:
+    case FactorType::bf16: return 2;
+    case FactorType::f8_e4m3:
+    case FactorType::f8_e8m0:
+    case FactorType::u8:
+    case FactorType::i8: return 1;
+  }
+  check_failed(__FILE__, __LINE__, "a type of factors", "");
+}
+
+std::optional<FactorType> factor_type(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return FactorType::f32;
+    case DType::f16: return FactorType::f16;
+    case DType::bf16: return FactorType::bf16;
+    case DType::f8_e4m3: return FactorType::f8_e4m3;
+    default: return std::nullopt;
+  }
+}
+
+float e4m3_to_float(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  const float sign = (bits & 0x80) != 0 ? -1.0f : 1.0f;
+  if ((bits & 0x7f) == 0x7f) return sign * std::numeric_limits<float>::quiet_NaN();
+  if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -9);
+  return sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+}
+
+float load_factor(FactorType type, const void* factors, std::int64_t index) {
+  const auto i = static_cast<std::size_t>(index);
+  const auto* bytes = static_cast<const std::uint8_t*>(factors);
+  switch (type) {
+    case FactorType::none: return 1.0f;
+    case FactorType::f32: return load_float(DType::f32, factors, i);
+    case FactorType::f16: return load_float(DType::f16, factors, i);
+    case FactorType::bf16: return load_float(DType::bf16, factors, i);
+    case FactorType::f8_e4m3: return e4m3_to_float(bytes[i]);
+    case FactorType::f8_e8m0:
+      return bytes[i] == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, bytes[i] - 127);
+    case FactorType::u8: return static_cast<float>(bytes[i]);
+    case FactorType::i8: return static_cast<float>(static_cast<std::int8_t>(bytes[i]));
+  }
+  check_failed(__FILE__, __LINE__, "a type of factors", "");
+}
+
+float number_of(const Coding& coding, std::uint8_t code) {
+  switch (coding.codes) {
+    case CodeKind::table: return static_cast<float>(coding.table[code & 15]);
+    case CodeKind::int8: return static_cast<float>(static_cast<std::int8_t>(code));
+    case CodeKind::f8_e4m3: return e4m3_to_float(code);
+    case CodeKind::six_bit: return static_cast<float>(static_cast<int>(code & 63) - 32);
+  }
+  check_failed(__FILE__, __LINE__, "a kind of codes", "");
+}
+
+}  // namespace sluice

@@ -1,0 +1,59 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "tensor/dtype.h"
+
+namespace sluice {
+
+struct SourceMatrix;
+
+/// What one code is: an index into a table of 16 numbers, a signed byte, an e4m3 float, or 0 .. 63 for -32 .. 31.
+enum class CodeKind : std::uint8_t { table, int8, f8_e4m3, six_bit };
+/// Types of factors; e8m0 is 2^(byte - 127).
+enum class FactorType : std::uint8_t { none, f32, f16, bf16, f8_e4m3, f8_e8m0, u8, i8 };
+
+/// Bytes of one factor; 0 for none.
+std::size_t size_of(FactorType type);
+/// The factor at `index` of packed ones; 1 for none.
+float load_factor(FactorType type, const void* factors, std::int64_t index);
+/// The type of a tensor of float scales. Null for other types.
+std::optional<FactorType> factor_type(DType dtype);
+
+float e4m3_to_float(std::uint8_t bits);
+
+/// A quantized matrix taken apart, from which it can be computed without loss. For column c of a row, in group
+/// c / group and super group c / super_group:
+///   scale = scales[group] * supers[super group]
+///   value = number(code) * scale - offset
+///   offset = offsets[group] * (zero_points ? scale : super_offsets[super group]); 0 without offsets
+struct Coding {
+  CodeKind codes = CodeKind::table;
+  std::array<std::int8_t, 16> table{};  // numbers of CodeKind::table
+  FactorType scales = FactorType::f32, supers = FactorType::none;
+  FactorType offsets = FactorType::none, super_offsets = FactorType::none;
+  bool zero_points = false;
+  std::int64_t group = 0, super_group = 0;  // columns
+
+  std::int64_t groups(std::int64_t in) const { return (in + group - 1) / group; }
+  std::int64_t super_groups(std::int64_t in) const { return (in + super_group - 1) / super_group; }
+  bool operator==(const Coding&) const = default;
+};
+
+/// Where the parts of one row go; the factors as the coding's types say, packed. Parts that a coding lacks are null.
+struct CodedRow {
+  std::uint8_t* codes = nullptr;  // one byte each
+  std::byte *scales = nullptr, *supers = nullptr, *offsets = nullptr, *super_offsets = nullptr;
+};
+
+/// The number of a code.
+float number_of(const Coding& coding, std::uint8_t code);
+
+/// Tables of 4-bit numbers. e2m1 counts in halves.
+inline constexpr std::array<std::int8_t, 16> signed_nibbles{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+inline constexpr std::array<std::int8_t, 16> unsigned_nibbles{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+inline constexpr std::array<std::int8_t, 16> e2m1_halves{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+}  // namespace sluice

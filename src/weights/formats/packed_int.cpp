@@ -1,0 +1,98 @@
+#include "weights/formats/packed_int.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "weights/formats/parts.h"
+
+namespace sluice {
+
+namespace {
+
+std::vector<std::string> detect(const Checkpoint& checkpoint, std::string_view base) {
+  const StoredTensor* values = tensor_beside(checkpoint, base, "weight_packed");
+  if (values == nullptr || values->dtype != DType::i32) return {};
+  return names_beside(checkpoint, base, {"weight_packed", "weight_scale"},
+                      {"weight_shape", "weight_zero_point", "weight_g_idx", "input_scale"});
+}
+
+std::int64_t bits_of(const SourceMatrix& matrix) {
+  const StoredTensor& values = *matrix.tensors[0];
+  for (const std::int64_t bits : {4, 8}) {
+    if (matrix.in * bits % 32 == 0 && values.shape == std::vector{matrix.out, matrix.in * bits / 32}) return bits;
+  }
+  fail_shape(values, fmt::format("[{}, {}] of 4-bit or [{}, {}] of 8-bit numbers", matrix.out, matrix.in / 8,
+                                 matrix.out, matrix.in / 4));
+}
+
+std::int64_t groups_of(const SourceMatrix& matrix) {
+  const StoredTensor& scales = *matrix.tensors[1];
+  const bool rows = scales.shape == std::vector{matrix.out};
+  const bool groups = scales.shape.size() == 2 && scales.shape[0] == matrix.out && scales.shape[1] > 0 &&
+                      matrix.in % scales.shape[1] == 0;
+  if (!rows && !groups) fail_shape(scales, fmt::format("[{}, groups of {}]", matrix.out, matrix.in));
+  return rows ? 1 : scales.shape[1];
+}
+
+std::int32_t word_at(const Checkpoint& checkpoint, const StoredTensor& tensor, std::int64_t index) {
+  std::int32_t word;
+  std::memcpy(&word, checkpoint.bytes(tensor).data() + index * 4, sizeof word);
+  return word;
+}
+
+void check(const SourceMatrix& matrix) {
+  const std::int64_t bits = bits_of(matrix), groups = groups_of(matrix);
+  expect_dtype(*matrix.tensors[1], {DType::bf16, DType::f16, DType::f32});
+  if (const StoredTensor* shape = part_of(matrix, "weight_shape")) {
+    expect_dtype(*shape, {DType::i64, DType::i32});
+    expect_shape(*shape, {2});
+  }
+  if (const StoredTensor* zeros = part_of(matrix, "weight_zero_point")) {
+    expect_dtype(*zeros, {DType::i32});
+    expect_shape(*zeros, {(matrix.out * bits + 31) / 32, groups});
+  }
+  if (const StoredTensor* order = part_of(matrix, "weight_g_idx")) {
+    fail<LoadError>("{}: tensor \"{}\": columns in an order of their own are not supported in this format",
+                    order->source, order->name);
+  }
+}
+
+std::optional<Coding> coding(const SourceMatrix& matrix) {
+  Coding found;
+  const bool four = bits_of(matrix) == 4;
+  found.codes = four ? CodeKind::table : CodeKind::int8;
+  found.table = signed_nibbles;
+  found.scales = *factor_type(matrix.tensors[1]->dtype);
+  found.group = matrix.in / groups_of(matrix);
+  if (part_of(matrix, "weight_zero_point") != nullptr) {
+    found.offsets = FactorType::i8;
+    found.zero_points = true;
+  }
+  return found;
+}
+
+void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
+  const Checkpoint& checkpoint = *matrix.checkpoint;
+  const std::int64_t bits = bits_of(matrix), groups = groups_of(matrix), row_bytes = matrix.in * bits / 8;
+  const std::byte* values = checkpoint.bytes(*matrix.tensors[0]).data() + row * row_bytes;
+  if (bits == 4) {
+    unpack_nibbles(values, matrix.in, out.codes);
+  } else {
+    for (std::int64_t i = 0; i < matrix.in; ++i) out.codes[i] = std::to_integer<std::uint8_t>(values[i]) ^ 0x80;
+  }
+  copy_scales(checkpoint, *matrix.tensors[1], row * groups, 1, groups, out.scales);
+  const StoredTensor* zeros = part_of(matrix, "weight_zero_point");
+  if (zeros == nullptr) return;
+  const std::int64_t per_word = 32 / bits;
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const auto word = static_cast<std::uint32_t>(word_at(checkpoint, *zeros, row / per_word * groups + group));
+    const std::uint32_t code = word >> (row % per_word * bits) & ((1u << bits) - 1u);
+    out.offsets[group] = static_cast<std::byte>(static_cast<std::int32_t>(code) - (1 << (bits - 1)));
+  }
+}
+
+}  // namespace
+
+const Format packed_int_format{"packed int", detect, check, nullptr, coding, read_row};
+
+}  // namespace sluice

@@ -1,0 +1,147 @@
+#include "weights/formats/word_columns.h"
+
+#include <array>
+#include <cstring>
+
+#include "base/error.h"
+#include "weights/formats/parts.h"
+
+namespace sluice {
+
+namespace {
+
+/// Row 8 i + r of a run of eight lies in nibble place[r] of AWQ's words.
+constexpr std::array<int, 8> awq_place{0, 4, 1, 5, 2, 6, 3, 7};
+
+std::vector<std::string> names(const Checkpoint& checkpoint, std::string_view base, bool same_columns) {
+  const StoredTensor *values = tensor_beside(checkpoint, base, "qweight"),
+                     *scales = tensor_beside(checkpoint, base, "scales");
+  if (values == nullptr || scales == nullptr || values->shape.size() != 2 || scales->shape.size() != 2) return {};
+  if ((values->shape[1] == scales->shape[1]) != same_columns) return {};
+  return names_beside(checkpoint, base, {"qweight", "scales", "qzeros"}, {"g_idx"});
+}
+
+std::vector<std::string> detect_gptq(const Checkpoint& checkpoint, std::string_view base) {
+  return names(checkpoint, base, true);
+}
+
+std::vector<std::string> detect_awq(const Checkpoint& checkpoint, std::string_view base) {
+  return names(checkpoint, base, false);
+}
+
+std::uint32_t word_at(const SourceMatrix& matrix, const StoredTensor& tensor, std::int64_t index) {
+  std::uint32_t word;
+  std::memcpy(&word, matrix.checkpoint->bytes(tensor).data() + index * 4, sizeof word);
+  return word;
+}
+
+std::int64_t gptq_bits(const SourceMatrix& matrix) {
+  const StoredTensor& values = *matrix.tensors[0];
+  for (const std::int64_t bits : {4, 8}) {
+    if (matrix.in * bits % 32 == 0 && values.shape == std::vector{matrix.in * bits / 32, matrix.out}) return bits;
+  }
+  fail_shape(values, fmt::format("[{}, {}] of 4-bit or [{}, {}] of 8-bit numbers", matrix.in / 8, matrix.out,
+                                 matrix.in / 4, matrix.out));
+}
+
+std::int64_t groups_of(const SourceMatrix& matrix) {
+  const StoredTensor& scales = *matrix.tensors[1];
+  if (scales.shape.size() != 2 || scales.shape[1] != matrix.out || scales.shape[0] < 1 ||
+      matrix.in % scales.shape[0] != 0) {
+    fail_shape(scales, fmt::format("[groups of {}, {}]", matrix.in, matrix.out));
+  }
+  return scales.shape[0];
+}
+
+void check_factors(const SourceMatrix& matrix, std::int64_t bits) {
+  expect_dtype(*matrix.tensors[0], {DType::i32});
+  expect_dtype(*matrix.tensors[1], {DType::f16, DType::bf16, DType::f32});
+  expect_dtype(*matrix.tensors[2], {DType::i32});
+  expect_shape(*matrix.tensors[2], {groups_of(matrix), matrix.out * bits / 32});
+  if (matrix.out * bits % 32 != 0) fail_shape(*matrix.tensors[2], "zero points of whole words");
+}
+
+void check_gptq(const SourceMatrix& matrix) {
+  const std::int64_t bits = gptq_bits(matrix);
+  check_factors(matrix, bits);
+  if (const StoredTensor* order = part_of(matrix, "g_idx")) {
+    expect_dtype(*order, {DType::i32});
+    expect_shape(*order, {matrix.in});
+  }
+}
+
+void check_awq(const SourceMatrix& matrix) {
+  if (matrix.out % 8 != 0) fail_shape(*matrix.tensors[0], "rows in runs of 8");
+  expect_shape(*matrix.tensors[0], {matrix.in, matrix.out / 8});
+  check_factors(matrix, 4);
+}
+
+/// Groups must be runs of neighbours.
+void check_order(const SourceMatrix& matrix) {
+  const StoredTensor* order = part_of(matrix, "g_idx");
+  if (order == nullptr) return;
+  const std::int64_t group = matrix.in / groups_of(matrix);
+  for (std::int64_t column = 0; column < matrix.in; ++column) {
+    if (word_at(matrix, *order, column) == static_cast<std::uint32_t>(column / group)) continue;
+    fail<LoadError>(
+        "{}: tensor \"{}\": column {} is in group {}, expected {}: columns in the order of their activations "
+        "(act-order, desc_act) are not supported",
+        order->source, order->name, column, word_at(matrix, *order, column), column / group);
+  }
+}
+
+Coding coding_of(const SourceMatrix& matrix, std::int64_t bits) {
+  Coding coding;
+  coding.codes = bits == 4 ? CodeKind::table : CodeKind::int8;
+  coding.table = signed_nibbles;
+  coding.scales = *factor_type(matrix.tensors[1]->dtype);
+  coding.group = matrix.in / groups_of(matrix);
+  coding.offsets = FactorType::i8;
+  coding.zero_points = true;
+  return coding;
+}
+
+std::optional<Coding> gptq_coding(const SourceMatrix& matrix) { return coding_of(matrix, gptq_bits(matrix)); }
+std::optional<Coding> awq_coding(const SourceMatrix& matrix) { return coding_of(matrix, 4); }
+
+/// Codes and zero points are both counted from 2^(bits - 1), so that the codes fit a signed byte.
+std::byte zero_point(std::uint32_t zero, std::int64_t bits) {
+  return static_cast<std::byte>(static_cast<std::int32_t>(zero) - (1 << (bits - 1)));
+}
+
+void read_gptq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
+  if (row == 0) check_order(matrix);
+  const std::int64_t bits = gptq_bits(matrix), groups = groups_of(matrix), per_word = 32 / bits;
+  const std::uint32_t mask = (1u << bits) - 1u;
+  for (std::int64_t column = 0; column < matrix.in; ++column) {
+    const std::uint32_t word = word_at(matrix, *matrix.tensors[0], column / per_word * matrix.out + row);
+    const auto code = static_cast<std::uint8_t>(word >> (column % per_word * bits) & mask);
+    out.codes[column] = bits == 4 ? code : code ^ 0x80;
+  }
+  copy_scales(*matrix.checkpoint, *matrix.tensors[1], row, matrix.out, groups, out.scales);
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const std::uint32_t word = word_at(matrix, *matrix.tensors[2], group * (matrix.out / per_word) + row / per_word);
+    out.offsets[group] = zero_point(((word >> (row % per_word * bits) & mask) + 1u) & mask, bits);
+  }
+}
+
+void read_awq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
+  const std::int64_t groups = groups_of(matrix), words = matrix.out / 8;
+  const int shift = 4 * awq_place[static_cast<std::size_t>(row % 8)];
+  for (std::int64_t column = 0; column < matrix.in; ++column) {
+    out.codes[column] =
+        static_cast<std::uint8_t>(word_at(matrix, *matrix.tensors[0], column * words + row / 8) >> shift & 15u);
+  }
+  copy_scales(*matrix.checkpoint, *matrix.tensors[1], row, matrix.out, groups, out.scales);
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const std::uint32_t word = word_at(matrix, *matrix.tensors[2], group * words + row / 8);
+    out.offsets[group] = zero_point(word >> shift & 15u, 4);
+  }
+}
+
+}  // namespace
+
+const Format gptq_format{"gptq", detect_gptq, check_gptq, nullptr, gptq_coding, read_gptq};
+const Format awq_format{"awq", detect_awq, check_awq, nullptr, awq_coding, read_awq};
+
+}  // namespace sluice

@@ -1,0 +1,177 @@
+"""GGUF files of the golden checkpoints and the bundled model must answer as their folders do: gguf_test.py PROGRAM SOURCE."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import gguf_file
+
+PROGRAM, SOURCE = (Path(p).resolve() for p in sys.argv[1:3])
+TINY = SOURCE / "models" / "tiny"
+GOLDEN = SOURCE / "tests" / "data" / "golden"
+TEXTS = ["Hello, world!", "  3 spaces,\n\n\ttabs and 12345", "e\u0301 \u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 \U0001f999", "it's",
+         "<|im_start|>user\nhi<|im_end|>\n<think>", "[PAD1700]"]
+
+
+def sluice(*arguments):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "HF_"))}
+    return subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, text=True, capture_output=True,
+                          timeout=600, env=environment)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="sluice_gguf_")
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def succeeds(self, *arguments):
+        done = sluice(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def fails(self, pattern, *arguments):
+        done = sluice(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertRegex(done.stderr, pattern)
+
+    def convert(self, folder, name="model.gguf", **options):
+        path = self.folder / name
+        gguf_file.write_gguf(path, folder, **options)
+        return path
+
+    def logits(self, model, ids):
+        out = self.folder / "logits.safetensors"
+        self.succeeds("logits", model, "--ids", ",".join(map(str, ids)), "--out", out, "--compute", "f32", "--mtp")
+        data = out.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8 : 8 + size])
+        arrays = {}
+        for name in ("logits", "mtp_logits"):
+            begin, end = header[name]["data_offsets"]
+            arrays[name] = np.frombuffer(data[8 + size + begin : 8 + size + end], np.float32).reshape(header[name]["shape"])
+        return arrays
+
+
+class Logits(Case):
+    IDS = np.random.default_rng(5).integers(0, 310, 70).tolist()  # more than a chunk of the delta rule
+
+    def expect_same(self, model, folder, tolerance):
+        found, expected = self.logits(model, self.IDS), self.logits(folder, self.IDS)
+        for name, rows in expected.items():
+            self.assertEqual(found[name].shape, rows.shape)
+            difference = np.linalg.norm(found[name] - rows) / np.linalg.norm(rows)
+            self.assertLess(difference, tolerance, name)
+            cosine = (found[name] * rows).sum(1) / np.linalg.norm(found[name], axis=1) / np.linalg.norm(rows, axis=1)
+            self.assertGreater(cosine.min(), 0.9999, name)
+
+    def test_bf16(self):
+        for name in ("dense-ratio3", "moe-ratio2", "dense-packed"):
+            with self.subTest(name):
+                self.expect_same(self.convert(GOLDEN / name), GOLDEN / name, 1e-5)
+
+    def test_f32(self):
+        self.expect_same(self.convert(GOLDEN / "dense-ratio3", matrices="f32"), GOLDEN / "dense-ratio3", 1e-5)
+
+    def test_f16_rounds_small_numbers(self):
+        self.expect_same(self.convert(GOLDEN / "moe-ratio2", matrices="f16"), GOLDEN / "moe-ratio2", 1e-4)
+
+    def test_gate_and_up_of_the_experts_apart(self):
+        self.expect_same(self.convert(GOLDEN / "moe-ratio2", experts="apart"), GOLDEN / "moe-ratio2", 1e-5)
+
+    def test_blocks_are_the_numbers_they_stand_for(self):
+        for name, experts in (("dense-ratio3", "fused"), ("moe-ratio2", "fused"), ("moe-ratio2", "apart")):
+            with self.subTest(name, experts=experts):
+                blocks = self.convert(GOLDEN / name, "blocks.gguf", matrices="blocks", experts=experts)
+                numbers = self.convert(GOLDEN / name, "numbers.gguf", matrices="blocks_as_f32", experts=experts)
+                self.assertLess(blocks.stat().st_size, 0.5 * numbers.stat().st_size)
+                self.expect_same(blocks, numbers, 1e-5)
+
+    def test_a_set_of_files(self):
+        self.convert(GOLDEN / "dense-ratio3", split_max_tensors=20)
+        parts = sorted(self.folder.glob("model-*.gguf"))
+        self.assertGreater(len(parts), 2)
+        self.expect_same(parts[0], GOLDEN / "dense-ratio3", 1e-5)
+        self.expect_same(self.folder, GOLDEN / "dense-ratio3", 1e-5)
+        self.fails("name the first", "inspect", parts[1])
+        parts[-1].unlink()
+        self.fails("missing, but", "inspect", parts[0])
+
+    def test_a_dt_bias_without_its_suffix(self):
+        model = self.convert(GOLDEN / "dense-ratio3", rename=lambda name: name.replace("ssm_dt.bias", "ssm_dt"))
+        self.expect_same(model, GOLDEN / "dense-ratio3", 1e-5)
+
+    def test_a_tensor_that_the_family_does_not_have(self):
+        model = self.convert(GOLDEN / "dense-packed", rename=lambda name: name.replace("attn_q_norm", "attn_q_other"))
+        self.fails("attn_q_other|q_norm", "logits", model, "--ids", "1", "--out", self.folder / "x.safetensors")
+
+
+class TinyModel(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="sluice_gguf_")
+        cls.addClassCleanup(cls.scratch.cleanup)
+        cls.model = Path(cls.scratch.name) / "Tiny-BF16.gguf"
+        gguf_file.write_gguf(cls.model, TINY, tokenizer=True)
+
+    def test_texts_have_the_same_ids(self):
+        for text in TEXTS:
+            for flags in ([], ["--no-special"]):
+                with self.subTest(text=text, flags=flags):
+                    found = self.succeeds("tokenize", self.model, text, *flags)
+                    self.assertEqual(found, self.succeeds("tokenize", TINY, text, *flags))
+
+    def test_the_folder_that_holds_it_is_the_model_too(self):
+        self.assertEqual(self.succeeds("tokenize", self.model.parent, "Hello"), self.succeeds("tokenize", TINY, "Hello"))
+
+    def test_the_template_is_the_same(self):
+        messages = self.folder / "messages.json"
+        messages.write_text(json.dumps([{"role": "user", "content": "Hello"}]))
+        self.assertEqual(self.succeeds("template", self.model, "--messages", messages, "--json"),
+                         self.succeeds("template", TINY, "--messages", messages, "--json"))
+
+    def test_it_answers(self):
+        question = ["-p", "What is the capital of Peru?", "--temperature", "0"]
+        self.assertEqual(self.succeeds("run", self.model, *question), "The capital of Peru is Lima.\n")
+
+    def test_a_reply_ends_where_the_folder_ends_it(self):
+        messages = self.folder / "messages.json"
+        messages.write_text(json.dumps([{"role": "user", "content": "What is the capital of Peru?"}]))
+        replies = []
+        for model in (self.model, TINY):
+            reply = json.loads(self.succeeds("generate", model, "--messages", messages, "--temperature", "0", "--json"))
+            replies.append((reply["output_ids"], reply["finish_reason"]))
+        self.assertEqual(replies[0], replies[1])
+
+    def test_inspect_shows_what_the_folder_has(self):
+        found = json.loads(self.succeeds("inspect", self.model, "--json"))
+        expected = json.loads(self.succeeds("inspect", TINY, "--json"))
+        vision = {"vision": found["config"]["vision"]}
+        self.assertEqual(found["config"], {**expected["config"], **vision})
+        self.assertEqual(found["unknown_config_keys"], [])
+        names = {group["name"] for group in found["tensors"]}
+        self.assertLessEqual(names, {group["name"] for group in expected["tensors"]})
+
+    def test_two_models_in_a_folder_must_be_told_apart(self):
+        for name in ("a.gguf", "b.gguf", "mmproj-a.gguf"):
+            (self.folder / name).symlink_to(self.model)
+        self.fails("holds 2 GGUF models; name one of them: a.gguf, b.gguf", "inspect", self.folder)
+
+    def test_an_unknown_pre_tokenizer_is_named(self):
+        path = self.folder / "other.gguf"
+        writer = gguf_file.gguf.GGUFWriter(path, "qwen35")
+        gguf_file.write_tokenizer(writer, TINY, 2048, pre="llama-bpe")
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        self.fails('"tokenizer.ggml.pre" is "llama-bpe"', "tokenize", path, "Hello")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
