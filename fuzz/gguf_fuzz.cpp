@@ -27,13 +27,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (entry.begin > entry.end || entry.end > size) std::abort();
       if (entry.end - entry.begin != entry.tensor.byte_size()) std::abort();
     }
-    for (const auto& [key, value] : header.metadata.values()) {
-      read([&, &key = key] { header.metadata.integer(key); });
-      read([&, &key = key] { header.metadata.number(key); });
-      read([&, &key = key] { header.metadata.boolean(key); });
-      read([&, &key = key] { header.metadata.string(key); });
-      read([&, &key = key] { header.metadata.integers(key); });
-      read([&, &key = key] { header.metadata.strings(key); });
+    for (const auto& entry : header.metadata.values()) {
+      const auto& key = entry.first;
+      read([&] { header.metadata.integer(key); });
+      read([&] { header.metadata.number(key); });
+      read([&] { header.metadata.boolean(key); });
+      read([&] { header.metadata.string(key); });
+      read([&] { header.metadata.integers(key); });
+      read([&] { header.metadata.strings(key); });
     }
   } catch (const sluice::LoadError&) {
   }
