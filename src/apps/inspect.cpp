@@ -143,11 +143,40 @@ Json plan_json(const MemoryPlan& plan) {
   return json;
 }
 
+/// Whether the checkpoint has all that the model needs, and nothing else.
+struct Audit {
+  std::vector<std::string> skipped;
+  std::string problem;  // empty: it has
+};
+
+Audit audit(const Json& config, const Checkpoint& checkpoint) {
+  try {
+    return {audit_model(config, checkpoint), ""};
+  } catch (const LoadError& error) {
+    return {{}, error.what()};
+  }
+}
+
+Json audit_json(const Audit& audit) {
+  Json json = {{"complete", audit.problem.empty()}};
+  if (!audit.problem.empty()) json["problem"] = audit.problem;
+  json["passed_over"] = audit.skipped;
+  return json;
+}
+
+std::string audit_text(const Audit& audit) {
+  if (!audit.problem.empty()) return fmt::format("  NOT LOADABLE: {}\n", audit.problem);
+  std::string text = "  every tensor is there, has the shape that is expected, and is known\n";
+  for (const std::string& line : audit.skipped) text += fmt::format("  passed over: {}\n", line);
+  return text;
+}
+
 struct Inspection {
   std::string directory;
   std::vector<std::pair<std::string, Json>> summary;
   std::vector<std::string> unknown_keys;
   std::vector<TensorGroup> groups;
+  Audit audit;
   std::vector<std::string> device;
   MemoryPlan plan;
 };
@@ -167,6 +196,7 @@ Json inspection_json(const Inspection& inspection) {
           {"config", config},
           {"unknown_config_keys", inspection.unknown_keys},
           {"tensors", tensors},
+          {"audit", audit_json(inspection.audit)},
           {"device", inspection.device},
           {"memory", plan_json(inspection.plan)}};
 }
@@ -191,6 +221,7 @@ std::string inspection_text(const Inspection& inspection) {
     text += fmt::format("  {:<{}}  {:>5} x {:<{}}  {:<9} {:<8} {:>11}\n", group.name, name_width, group.count,
                         group.shape, shape_width, group.dtype, group.format, gibibytes(group.bytes));
   }
+  text += "\nAudit\n" + audit_text(inspection.audit);
   text += "\nDevice\n";
   for (const std::string& line : inspection.device) text += fmt::format("  {}\n", line);
   const MemoryPlan& plan = inspection.plan;
@@ -212,9 +243,13 @@ int inspect_command(const CommandInfo& info, const std::vector<std::string>& arg
   const Qwen3_5Config config = parse_qwen3_5_config(json);
   const std::unique_ptr<Checkpoint> checkpoint = files->weights();
   const std::unique_ptr<Ops> ops = make_device(options.engine);
-  const Inspection inspection{files->path().string(),    summary_of(config, has_draft_head(*checkpoint, config)),
-                              unknown_config_keys(json), group_tensors(*checkpoint),
-                              ops->describe(),           plan_memory(config, *checkpoint, *ops, options.engine)};
+  const Inspection inspection{files->path().string(),
+                              summary_of(config, has_draft_head(*checkpoint, config)),
+                              unknown_config_keys(json),
+                              group_tensors(*checkpoint),
+                              audit(json, *checkpoint),
+                              ops->describe(),
+                              plan_memory(config, *checkpoint, *ops, options.engine)};
   write_output(*options.json ? indented_json(inspection_json(inspection)) : inspection_text(inspection));
   return 0;
 }

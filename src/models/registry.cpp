@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "models/model.h"
 #include "models/qwen3_5.h"
+#include "weights/audit_placer.h"
 
 namespace sluice {
 
@@ -10,6 +11,13 @@ std::unique_ptr<Model> load_model(const Json& config, const Checkpoint& checkpoi
   WeightScope root(checkpoint, ops.placer());
   root.on_progress(std::move(on_progress));
   return std::make_unique<Qwen3_5>(parsed, root);
+}
+
+std::vector<std::string> audit_model(const Json& config, const Checkpoint& checkpoint) {
+  AuditPlacer placer;
+  const WeightScope root(checkpoint, placer);
+  const Qwen3_5 model(parse_qwen3_5_config(config), root);
+  return root.skipped();
 }
 
 std::vector<std::string> unknown_config_keys(const Json& config) { return unknown_qwen3_5_keys(config); }

@@ -317,7 +317,7 @@ class Text(Case):
 class Others(Case):
     def test_inspect_shows_config_tensors_and_memory(self):
         result = json.loads(self.succeeds("inspect", "--json", "--max-model-len", 1024))
-        self.assertEqual(list(result), ["model", "config", "unknown_config_keys", "tensors", "device", "memory"])
+        self.assertEqual(list(result), ["model", "config", "unknown_config_keys", "tensors", "audit", "device", "memory"])
         self.assertEqual((result["config"]["layers"], result["config"]["draft_head"]), (8, True))
         self.assertEqual(result["memory"]["max_model_len"], 1024)
         stored = sum(safe.stat().st_size for safe in TINY.glob("*.safetensors"))
@@ -332,6 +332,7 @@ class Others(Case):
                               "moe-ratio2-modelopt-mixed": {"plain", "fp8", "nvfp4"}}.items():
             result = json.loads(self.succeeds("inspect", GOLDEN / folder, "--json"))
             self.assertEqual({group["format"] for group in result["tensors"]}, forms)
+            self.assertEqual(result["audit"], {"complete": True, "passed_over": []})
 
     def test_unknown_config_keys_are_listed(self):
         model = FOLDER / "extra_key"
