@@ -1,5 +1,6 @@
 // Matrix products of the CPU backend, against the limits of the machine:
-//   linear_bench [THREADS [INSTRUCTION_SET [f32|bf16]]]
+//   linear_bench [THREADS [INSTRUCTION_SET [f32|bf16 [FORM]]]]    FORM: bf16, or a name of
+//   tests/support/quantized_matrices.h
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -7,37 +8,28 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cpu/cpu_ops.h"
 #include "cpu/probes.h"
-#include "weights/formats/plain.h"
+#include "support/quantized_matrices.h"
 
 using namespace sluice;
 
 namespace {
 
-/// One matrix of small numbers, in memory.
-class Numbers final : public Checkpoint {
- public:
-  Numbers(std::int64_t out, std::int64_t in) : values_(static_cast<std::size_t>(out * in)) {
-    std::uint32_t state = 1;
-    for (std::uint16_t& value : values_) {
-      state = state * 1664525u + 1013904223u;
-      value = float_to_bf16(static_cast<float>(static_cast<std::int32_t>(state)) * 0x1p-36f);
-    }
-    tensor_ = {"matrix", DType::bf16, {out, in}, "memory"};
+/// A matrix "m" of small bf16 numbers, or of random codes in a quantized form.
+SourceMatrix make_matrix(test::MemoryCheckpoint& to, const std::string& form, std::int64_t out, std::int64_t in) {
+  test::RandomTensors random(1);
+  if (form == "bf16") {
+    to.add_values("m.weight", DType::bf16, {out, in}, random.bfloats(out * in));
+  } else {
+    const auto forms = test::quantized_forms();
+    const auto found = std::ranges::find(forms, form, &test::QuantizedForm::name);
+    if (found == forms.end()) fail<UsageError>("the form {} is unknown", form);
+    found->write(to, random, out, in);
   }
-  SourceMatrix matrix() const { return {&plain_format, this, {&tensor_}, 0, tensor_.shape[0], tensor_.shape[1]}; }
-  const StoredTensor* find(std::string_view) const override { return &tensor_; }
-  std::vector<std::string> names() const override { return {tensor_.name}; }
-  std::span<const std::byte> bytes(const StoredTensor&) const override { return std::as_bytes(std::span(values_)); }
-  void release(const StoredTensor&) const override {}
-  std::uint64_t total_bytes() const override { return tensor_.byte_size(); }
-  std::string describe() const override { return "memory"; }
-
- private:
-  std::vector<std::uint16_t> values_;
-  StoredTensor tensor_;
-};
+  return to.matrix("m", out, in);
+}
 
 double seconds(const std::chrono::steady_clock::time_point& since) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
@@ -60,9 +52,9 @@ double best_time(Ops& ops, const std::vector<WeightPtr>& weights, std::int64_t r
   return best;
 }
 
-void measure_shape(Ops& ops, std::int64_t out, std::int64_t in) {
-  const Numbers numbers(out, in);
-  const SourceMatrix matrix = numbers.matrix();
+void measure_shape(Ops& ops, const std::string& form, std::int64_t out, std::int64_t in) {
+  test::MemoryCheckpoint checkpoint;
+  const SourceMatrix matrix = make_matrix(checkpoint, form, out, in);
   std::vector<WeightPtr> weights;
   const std::int64_t copies = 1 + (std::int64_t{160} << 20) / (2 * out * in);
   const auto begin = std::chrono::steady_clock::now();
@@ -97,14 +89,15 @@ int main(int count, char** arguments) {
       std::printf("limits: read %.1f GB/s, float32 %.1f GFLOP/s, bf16 %.1f GFLOP/s\n",
                   limits.read_bytes_per_second * 1e-9, limits.f32_flops * 1e-9, limits.bf16_flops * 1e-9);
     }
+    const std::string form = count > 4 ? arguments[4] : "bf16";
     const auto ops = make_cpu_backend(options);
     for (const std::string& line : ops->describe()) std::printf("%s\n", line.c_str());
-    measure_shape(*ops, 8192, 1024);
-    measure_shape(*ops, 7168, 1024);
-    measure_shape(*ops, 1024, 3584);
-    measure_shape(*ops, 1024, 2048);
-    measure_shape(*ops, 32, 1024);
-    measure_shape(*ops, 65536, 1024);
+    measure_shape(*ops, form, 8192, 1024);
+    measure_shape(*ops, form, 7168, 1024);
+    measure_shape(*ops, form, 1024, 3584);
+    measure_shape(*ops, form, 1024, 2048);
+    measure_shape(*ops, form, 32, 1024);
+    measure_shape(*ops, form, 65536, 1024);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "linear_bench: %s\n", error.what());
