@@ -329,14 +329,11 @@ TEST(HttpLimits, RefusingConnectionsGoesOnHoweverManyCome) {
 }
 
 TEST(HttpLimits, GoesOnAfterTheDescriptorsRanOut) {
-#if defined(__has_feature)
-#if __has_feature(undefined_behavior_sanitizer)
-  GTEST_SKIP() << "the sanitizer opens pipes to look at objects, and takes it for an error in them that it cannot";
-#endif
-#endif
   EchoServer server;
   RawClient before = server.client();
-  EXPECT_EQ(before.ask(request_text("GET", "/echo")).status, 200);
+  // Twice: when the second is answered, all of the first is over. UBSan opens a pipe to look at an object of a type that
+  // it has not seen yet, and could not below.
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(before.ask(request_text("GET", "/echo")).status, 200);
   rlimit usual{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
   rlimit none = usual;
