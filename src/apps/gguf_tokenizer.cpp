@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "server/json_text.h"
 #include "text/pretokenizer.h"
 
 namespace sluice {
@@ -28,21 +29,6 @@ template <class... Args>
 [[noreturn]] void bad(const GgufMetadata& metadata, const char* key, fmt::format_string<Args...> format,
                       Args&&... args) {
   fail<LoadError>("{}: \"{}\" {}", metadata.source(), key, fmt::format(format, std::forward<Args>(args)...));
-}
-
-/// Invalid UTF-8 is left to whoever reads the text.
-void append_quoted(std::string& json, std::string_view text) {
-  json += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      (json += '\\') += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      json += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      json += c;
-    }
-  }
-  json += '"';
 }
 
 /// Texts and types of all ids.
@@ -92,7 +78,7 @@ std::string vocabulary_json(const GgufMetadata& metadata, const Tokens& tokens) 
       continue;
     }
     if (json.size() > 1) json += ',';
-    append_quoted(json, tokens.texts[id]);
+    append_json_string(json, tokens.texts[id]);
     json += fmt::format(":{}", id);
   }
   return json + "}";
@@ -104,7 +90,7 @@ std::string merges_json(const GgufMetadata& metadata) {
   std::string json = "[";
   for (const std::string_view merge : *merges) {
     if (json.size() > 1) json += ',';
-    append_quoted(json, merge);
+    append_json_string(json, merge);
   }
   return json + "]";
 }
@@ -116,7 +102,7 @@ std::string added_tokens_json(const Tokens& tokens) {
     if (!special && !tokens.is(id, TokenType::user_defined)) continue;
     json += fmt::format("{}{{\"id\":{},\"special\":{},\"normalized\":false,\"content\":", json.size() > 1 ? "," : "",
                         id, special);
-    append_quoted(json, tokens.texts[id]);
+    append_json_string(json, tokens.texts[id]);
     json += '}';
   }
   return json + "]";
@@ -128,7 +114,7 @@ std::string tokenizer_json(const GgufMetadata& metadata, const Tokens& tokens, W
   json += R"(,"merges":)" + merges_json(metadata) + R"(},"added_tokens":)" + added_tokens_json(tokens);
   json += R"(,"normalizer":{"type":"NFC"},"decoder":{"type":"ByteLevel"},"pre_tokenizer":{"type":"Sequence",)";
   json += R"("pretokenizers":[{"type":"Split","behavior":"Isolated","invert":false,"pattern":{"Regex":)";
-  append_quoted(json, regex_of(pattern));
+  append_json_string(json, regex_of(pattern));
   return json + R"(}},{"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}})";
 }
 
@@ -146,7 +132,7 @@ std::shared_ptr<const Tokenizer> gguf_tokenizer(const GgufMetadata& metadata) {
   const Json special = gguf_special_tokens(metadata);
   if (special.contains("eos_token")) {
     config += "\"eos_token\":";
-    append_quoted(config, special["eos_token"].get_ref<const std::string&>());
+    append_json_string(config, special["eos_token"].get_ref<const std::string&>());
   }
   return Tokenizer::parse(tokenizer_json(metadata, tokens, pattern), config + "}",
                           fmt::format("{}, tokenizer", metadata.source()));

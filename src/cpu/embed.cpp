@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "cpu/cpu_ops.h"
 #include "cpu/linear/panels.h"
@@ -26,26 +26,26 @@ std::uint8_t code_at(const Panels& panels, const std::byte* panel, std::int64_t 
   return static_cast<std::uint8_t>(low | (at(column / 4) >> (2 * (column % 4)) & 3) << 4);
 }
 
-/// The definition of a coding, one row at a time.
+/// Factors of one row, which lie 16 apart.
+void gather(FactorType type, const std::byte* panel, std::int64_t lane, std::vector<std::byte>& factors) {
+  const std::size_t size = size_of(type);
+  for (std::size_t at = 0; size > 0 && at < factors.size(); at += size) {
+    std::memcpy(factors.data() + at, panel + at * panel_rows + static_cast<std::size_t>(lane) * size, size);
+  }
+}
+
 void unpack_codes(const Panels& panels, const std::byte* panel, std::int64_t lane, float* out) {
   const Coding& coding = panels.coding;
   const CodedParts parts = coded_parts(coding, panels.in);
-  const auto factor = [&](FactorType type, std::size_t start, std::int64_t index) {
-    return load_factor(type, panel + start, index * panel_rows + lane);
-  };
-  for (std::int64_t group = 0; group < coding.groups(panels.in); ++group) {
-    const std::int64_t first = group * coding.group, end = std::min(panels.in, first + coding.group);
-    const std::int64_t super = coding.super_group > 0 ? first / coding.super_group : 0;
-    const float scale = factor(coding.scales, parts.scales, group) * factor(coding.supers, parts.supers, super);
-    float offset = 0.0f;
-    if (coding.offsets != FactorType::none) {
-      offset = factor(coding.offsets, parts.offsets, group) *
-               (coding.zero_points ? scale : factor(coding.super_offsets, parts.super_offsets, super));
-    }
-    for (std::int64_t column = first; column < end; ++column) {
-      out[column] = number_of(coding, code_at(panels, panel, column, lane)) * scale - offset;
-    }
+  CodedRowBuffer row(coding, panels.in);
+  for (std::int64_t column = 0; column < panels.in; ++column) {
+    row.codes[static_cast<std::size_t>(column)] = code_at(panels, panel, column, lane);
   }
+  gather(coding.scales, panel + parts.scales, lane, row.scales);
+  gather(coding.supers, panel + parts.supers, lane, row.supers);
+  gather(coding.offsets, panel + parts.offsets, lane, row.offsets);
+  gather(coding.super_offsets, panel + parts.super_offsets, lane, row.super_offsets);
+  decode_row(coding, row.row(), panels.in, out);
 }
 
 /// One row of the matrix, taken out of its panel.

@@ -12,9 +12,9 @@ struct Stack {
 
 Stack stack_of(std::span<const SourceMatrix> parts) {
   Stack stack;
-  for (const SourceMatrix& part : parts) {
-    stack.out += part.out;
-    for (const StoredTensor* tensor : part.tensors) stack.bytes += tensor->byte_size();
+  for (const SourceMatrix& matrix : parts) {
+    stack.out += matrix.out;
+    for (const StoredPart& part : matrix.parts) stack.bytes += part.tensor->byte_size();
   }
   return stack;
 }

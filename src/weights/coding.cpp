@@ -1,8 +1,8 @@
 #include "weights/coding.h"
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
 
 #include "base/check.h"
 
@@ -57,6 +57,21 @@ float load_factor(FactorType type, const void* factors, std::int64_t index) {
   check_failed(__FILE__, __LINE__, "a type of factors", "");
 }
 
+CodedRowBuffer::CodedRowBuffer(const Coding& coding, std::int64_t in) : codes(static_cast<std::size_t>(in)) {
+  const auto groups = static_cast<std::size_t>(coding.groups(in));
+  const auto super_groups = static_cast<std::size_t>(coding.super_group > 0 ? coding.super_groups(in) : 0);
+  scales.resize(groups * size_of(coding.scales));
+  offsets.resize(groups * size_of(coding.offsets));
+  supers.resize(super_groups * size_of(coding.supers));
+  super_offsets.resize(super_groups * size_of(coding.super_offsets));
+}
+
+CodedRow CodedRowBuffer::row() {
+  return {codes.data(), scales.data(), supers.data(), offsets.data(), super_offsets.data()};
+}
+
+namespace {
+
 float number_of(const Coding& coding, std::uint8_t code) {
   switch (coding.codes) {
     case CodeKind::table: return static_cast<float>(coding.table[code & 15]);
@@ -65,6 +80,24 @@ float number_of(const Coding& coding, std::uint8_t code) {
     case CodeKind::six_bit: return static_cast<float>(static_cast<int>(code & 63) - 32);
   }
   check_failed(__FILE__, __LINE__, "a kind of codes", "");
+}
+
+}  // namespace
+
+void decode_row(const Coding& coding, const CodedRow& row, std::int64_t in, float* out) {
+  for (std::int64_t group = 0; group < coding.groups(in); ++group) {
+    const std::int64_t first = group * coding.group, end = std::min(in, first + coding.group);
+    const std::int64_t super = coding.super_group > 0 ? first / coding.super_group : 0;
+    const float scale = load_factor(coding.scales, row.scales, group) * load_factor(coding.supers, row.supers, super);
+    float offset = 0.0f;
+    if (coding.offsets != FactorType::none) {
+      const float unit = coding.zero_points ? scale : load_factor(coding.super_offsets, row.super_offsets, super);
+      offset = load_factor(coding.offsets, row.offsets, group) * unit;
+    }
+    for (std::int64_t column = first; column < end; ++column) {
+      out[column] = number_of(coding, row.codes[column]) * scale - offset;
+    }
+  }
 }
 
 }  // namespace sluice

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "base/integers.h"
 #include "tensor/dtype.h"
 
 namespace sluice {
@@ -37,8 +39,8 @@ struct Coding {
   bool zero_points = false;
   std::int64_t group = 0, super_group = 0;  // columns
 
-  std::int64_t groups(std::int64_t in) const { return (in + group - 1) / group; }
-  std::int64_t super_groups(std::int64_t in) const { return (in + super_group - 1) / super_group; }
+  std::int64_t groups(std::int64_t in) const { return ceil_divide(in, group); }
+  std::int64_t super_groups(std::int64_t in) const { return ceil_divide(in, super_group); }
   bool operator==(const Coding&) const = default;
 };
 
@@ -48,8 +50,17 @@ struct CodedRow {
   std::byte *scales = nullptr, *supers = nullptr, *offsets = nullptr, *super_offsets = nullptr;
 };
 
-/// The number of a code.
-float number_of(const Coding& coding, std::uint8_t code);
+/// Memory for the parts of one row.
+class CodedRowBuffer {
+ public:
+  CodedRowBuffer(const Coding& coding, std::int64_t in);
+  CodedRow row();
+  std::vector<std::uint8_t> codes;
+  std::vector<std::byte> scales, supers, offsets, super_offsets;
+};
+
+/// One row of `in` numbers: the definition of a coding.
+void decode_row(const Coding& coding, const CodedRow& row, std::int64_t in, float* out);
 
 /// Tables of 4-bit numbers. e2m1 counts in halves.
 inline constexpr std::array<std::int8_t, 16> signed_nibbles{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};

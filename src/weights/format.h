@@ -14,14 +14,20 @@ namespace sluice {
 
 struct Format;
 
+/// One tensor of a matrix. Both pointers are the checkpoint's; the bytes are valid until it releases the tensor.
+struct StoredPart {
+  const StoredTensor* tensor = nullptr;
+  const std::byte* bytes = nullptr;
+};
+
 /// A matrix [out, in] (or a run of rows of one) as a file stores it.
 struct SourceMatrix {
   const Format* format = nullptr;
-  const Checkpoint* checkpoint = nullptr;
-  std::vector<const StoredTensor*> tensors;  // the values first, then what the format needs beside them
-  std::int64_t first_row = 0;                // within the stored tensor, leading dimensions flattened
+  std::vector<StoredPart> parts;  // the values first, then what the format needs beside them
+  std::int64_t first_row = 0;     // within the stored tensor, leading dimensions flattened
   std::int64_t out = 0, in = 0;
 
+  const StoredTensor& values() const { return *parts.front().tensor; }
   /// Rows first .. first + count - 1 as float32, [count, in].
   void dequantize(std::int64_t first, std::int64_t count, float* out_values) const;
   /// What its codes and factors are; null for formats without.
@@ -47,5 +53,9 @@ struct Format {
 
 /// All formats, in the order in which they are asked.
 std::span<const Format* const> formats();
+/// The matrix BASE in the first format that detects it; none if no format does. Throws LoadError if that one's check
+/// does. No bytes are read.
+std::optional<SourceMatrix> find_matrix(const Checkpoint& checkpoint, std::string_view base, std::int64_t out,
+                                        std::int64_t in);
 
 }  // namespace sluice

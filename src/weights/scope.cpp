@@ -114,14 +114,7 @@ Tensor WeightScope::vector(std::string_view name, const Shape& shape, const std:
 SourceMatrix WeightScope::source(std::string_view name, std::int64_t out, std::int64_t in) const {
   const Checkpoint& checkpoint = shared_->checkpoint;
   const std::string base = full(name);
-  for (const Format* format : formats()) {
-    const std::vector<std::string> names = format->detect(checkpoint, base);
-    if (names.empty()) continue;
-    SourceMatrix matrix{format, &checkpoint, {}, 0, out, in};
-    for (const std::string& part : names) matrix.tensors.push_back(checkpoint.find(part));
-    format->check(matrix);
-    return matrix;
-  }
+  if (auto matrix = find_matrix(checkpoint, base, out, in)) return *std::move(matrix);
   fail<LoadError>("{}: tensor \"{}.weight\" [{}, {}] is missing{}", checkpoint.describe(), base, out, in,
                   what_is_beside(checkpoint, base));
 }
@@ -134,7 +127,7 @@ void WeightScope::done(const StoredTensor& tensor) const {
 }
 
 void WeightScope::done(const SourceMatrix& matrix) const {
-  for (const StoredTensor* tensor : matrix.tensors) done(*tensor);
+  for (const StoredPart& part : matrix.parts) done(*part.tensor);
 }
 
 WeightPtr WeightScope::matrix(std::string_view name, std::int64_t out, std::int64_t in) const {
@@ -158,9 +151,9 @@ ExpertWeightsPtr WeightScope::experts(std::string_view fused, std::initializer_l
   const auto add_whole = [&](std::string_view name, std::int64_t part_rows) {
     const StoredTensor& tensor = expert_tensor(name, {experts, part_rows, in});
     const Format& format = tensor.block_type != nullptr ? ggml_format : plain_format;
+    const StoredPart part{&tensor, shared_->checkpoint.bytes(tensor).data()};
     for (std::int64_t e = 0; e < experts; ++e) {
-      sources[static_cast<std::size_t>(e)].push_back(
-          {&format, &shared_->checkpoint, {&tensor}, e * part_rows, part_rows, in});
+      sources[static_cast<std::size_t>(e)].push_back({&format, {part}, e * part_rows, part_rows, in});
     }
     whole.push_back(&tensor);
   };

@@ -106,7 +106,7 @@ TEST_P(CodedLinear, TakesLittleMoreMemoryThanIsStored) {
   MemoryCheckpoint checkpoint;
   const SourceMatrix matrix = make(checkpoint, 512, rounded(1024, form_.in_step));
   std::uint64_t stored = 0;
-  for (const StoredTensor* tensor : matrix.tensors) stored += tensor->byte_size();
+  for (const StoredPart& part : matrix.parts) stored += part.tensor->byte_size();
   const WeightPtr weight = ops->placer().place({&matrix, 1});
   if (form_.name == "int8_odd_groups") {
     EXPECT_EQ(weight->layout(), "f32 panels");

@@ -65,7 +65,7 @@ TEST_F(PlacedWeights, DequantizesAFormatThatHasNoLayout) {
                                out[i] = static_cast<float>(first * matrix.in + i);
                              }
                            }};
-  const SourceMatrix matrix{&counting, &weights_, {}, 0, 37, 5};
+  const SourceMatrix matrix{&counting, {}, 0, 37, 5};
   std::vector<float> expected(37 * 5);
   std::iota(expected.begin(), expected.end(), 0.0f);
   EXPECT_EQ(rows_of(*place({matrix})), expected);

@@ -13,8 +13,8 @@
 
 namespace sluice {
 
-/// Matrices of random numbers, as a checkpoint in memory and as the numbers that it stores.
-class WeightSource final : public Checkpoint {
+/// Matrices of random numbers in memory, as a file stores them and as the numbers that they stand for.
+class WeightSource {
  public:
   explicit WeightSource(unsigned seed = 7) : random_(seed) {}
 
@@ -30,25 +30,16 @@ class WeightSource final : public Checkpoint {
       const float value = write(dtype, distribution(random_), at);
       if (i >= first_row * in) stored.values.push_back(value);
     }
-    return {&plain_format, this, {&stored.tensor}, first_row, out, in};
+    return {&plain_format, {{&stored.tensor, stored.bytes.data() + 1}}, first_row, out, in};
   }
   /// The numbers of a matrix that matrix() made.
-  const std::vector<float>& values(const SourceMatrix& matrix) const { return stored(*matrix.tensors.front()).values; }
+  const std::vector<float>& values(const SourceMatrix& matrix) const { return stored(matrix.values()).values; }
   /// The numbers of stacked matrices.
   std::vector<float> values(const std::vector<SourceMatrix>& parts) const {
     std::vector<float> all;
     for (const SourceMatrix& part : parts) all.insert(all.end(), values(part).begin(), values(part).end());
     return all;
   }
-
-  const StoredTensor* find(std::string_view) const override { return nullptr; }
-  std::vector<std::string> names() const override { return {}; }
-  std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
-    return std::span(stored(tensor).bytes).subspan(1);
-  }
-  void release(const StoredTensor&) const override {}
-  std::uint64_t total_bytes() const override { return 0; }
-  std::string describe() const override { return "memory"; }
 
  private:
   struct Stored {

@@ -30,16 +30,9 @@ class MemoryCheckpoint final : public Checkpoint {
   StoredTensor& tensor(const std::string& name) { return tensors_.at(name).first; }
   std::vector<std::byte>& data(const std::string& name) { return tensors_.at(name).second; }
 
-  /// The matrix of the first format that detects it. Throws LoadError if its check does; "" as the format if none does.
+  /// find_matrix(); without a format if there is none.
   SourceMatrix matrix(const std::string& base, std::int64_t out, std::int64_t in) const {
-    for (const Format* format : formats()) {
-      SourceMatrix found{format, this, {}, 0, out, in};
-      for (const std::string& name : format->detect(*this, base)) found.tensors.push_back(find(name));
-      if (found.tensors.empty()) continue;
-      format->check(found);
-      return found;
-    }
-    return {};
+    return find_matrix(*this, base, out, in).value_or(SourceMatrix{});
   }
 
   const StoredTensor* find(std::string_view name) const override {

@@ -31,7 +31,7 @@ struct Panels {
   Coding coding;                          // of coded panels
   const BlockType* block_type = nullptr;  // of block rows
 
-  std::int64_t count() const { return (out + panel_rows - 1) / panel_rows; }
+  std::int64_t count() const { return ceil_divide(out, panel_rows); }
   std::int64_t columns() const { return (in + 1) / 2 * 2; }
   std::size_t panel_bytes() const;
   std::size_t bytes() const { return static_cast<std::size_t>(count()) * panel_bytes(); }

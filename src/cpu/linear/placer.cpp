@@ -21,7 +21,7 @@ void check_same_form(const std::vector<SegmentPlan>& plans, std::span<const Sour
         own[i].panels.out == plans[i].panels.out) {
       continue;
     }
-    const StoredTensor& tensor = *expert[std::min(i, expert.size() - 1)].tensors.front();
+    const StoredTensor& tensor = expert[std::min(i, expert.size() - 1)].values();
     fail<LoadError>(
         "{}: tensor \"{}\" ({} {}) is stored in another form than the same matrix of the layer's first expert",
         tensor.source, tensor.name, tensor.type_name(), tensor.shape_text());

@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "base/integers.h"
+
 namespace sluice {
 
 namespace {
-
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Weights of a few panels that stay in the second-level cache while all rows pass. Columns are not cut shorter than
 /// that: each cut costs a tile the latency of taking up its sums again.

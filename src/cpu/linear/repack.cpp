@@ -24,15 +24,15 @@ Panels own_panels(const SourceMatrix& matrix) {
   panels.in = matrix.in;
   if (const auto coding = matrix.coding(); coding && !in_pairs(*coding, matrix.in)) {
     log_warning("{}: tensor \"{}\" has a factor for every {} columns, an odd number: it is kept as float32",
-                matrix.tensors.front()->source, matrix.tensors.front()->name, coding->group);
+                matrix.values().source, matrix.values().name, coding->group);
   } else if (coding) {
     panels.layout = Layout::coded_panels;
     panels.coding = *coding;
   } else if (matrix.format == &ggml_format) {
     panels.layout = Layout::block_rows;
-    panels.block_type = matrix.tensors.front()->block_type;
+    panels.block_type = matrix.values().block_type;
   } else if (matrix.format == &plain_format) {
-    const DType dtype = matrix.tensors.front()->dtype;
+    const DType dtype = matrix.values().dtype;
     if (dtype == DType::bf16) panels.layout = Layout::bf16_panels;
     if (dtype == DType::f16) panels.layout = Layout::f16_panels;
   }
@@ -114,8 +114,8 @@ void fill_with_numbers(const Panels& panels, std::span<const StackedRow> rows, s
 void fill_with_blocks(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
   const auto row_bytes = static_cast<std::size_t>(panels.in / panels.block_type->values * panels.block_type->bytes);
   for (const auto& [part, row] : rows) {
-    const std::byte* stored = part->checkpoint->bytes(*part->tensors.front()).data();
-    std::memcpy(out, stored + static_cast<std::size_t>(part->first_row + row) * row_bytes, row_bytes);
+    std::memcpy(out, part->parts.front().bytes + static_cast<std::size_t>(part->first_row + row) * row_bytes,
+                row_bytes);
     out += row_bytes;
   }
 }
@@ -145,25 +145,16 @@ void spread_codes(const Panels& panels, const std::vector<std::uint8_t>& codes, 
 
 void fill_with_codes(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
   const Coding& coding = panels.coding;
-  const std::int64_t supers = coding.super_group > 0 ? coding.super_groups(panels.in) : 0;
-  const auto bytes = [](FactorType type, std::int64_t count) {
-    return std::vector<std::byte>(size_of(type) * static_cast<std::size_t>(count));
-  };
-  std::vector<std::uint8_t> codes(static_cast<std::size_t>(panels.in));
-  std::vector<std::byte> scales = bytes(coding.scales, coding.groups(panels.in));
-  std::vector<std::byte> offsets = bytes(coding.offsets, coding.groups(panels.in));
-  std::vector<std::byte> super_scales = bytes(coding.supers, supers);
-  std::vector<std::byte> super_offsets = bytes(coding.super_offsets, supers);
   const CodedParts parts = coded_parts(coding, panels.in);
+  CodedRowBuffer buffer(coding, panels.in);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const auto& [part, index] = rows[row];
-    part->format->read_row(*part, index,
-                           {codes.data(), scales.data(), super_scales.data(), offsets.data(), super_offsets.data()});
-    spread_codes(panels, codes, row, out);
-    spread(scales, coding.scales, out + parts.scales + row * size_of(coding.scales));
-    spread(super_scales, coding.supers, out + parts.supers + row * size_of(coding.supers));
-    spread(offsets, coding.offsets, out + parts.offsets + row * size_of(coding.offsets));
-    spread(super_offsets, coding.super_offsets, out + parts.super_offsets + row * size_of(coding.super_offsets));
+    part->format->read_row(*part, index, buffer.row());
+    spread_codes(panels, buffer.codes, row, out);
+    spread(buffer.scales, coding.scales, out + parts.scales + row * size_of(coding.scales));
+    spread(buffer.supers, coding.supers, out + parts.supers + row * size_of(coding.supers));
+    spread(buffer.offsets, coding.offsets, out + parts.offsets + row * size_of(coding.offsets));
+    spread(buffer.super_offsets, coding.super_offsets, out + parts.super_offsets + row * size_of(coding.super_offsets));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/integers.h"
 #include "weights/formats/parts.h"
 
 namespace sluice {
@@ -11,15 +12,13 @@ namespace {
 
 constexpr std::int64_t block = 128;
 
-constexpr std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Rows and columns that share a scale.
 struct Grid {
   std::int64_t rows, columns;
 };
 
 Grid grid_of(const SourceMatrix& matrix) {
-  const StoredTensor& scales = *matrix.tensors[1];
+  const StoredTensor& scales = *matrix.parts[1].tensor;
   const std::int64_t out = matrix.out, in = matrix.in;
   const auto& shape = scales.shape;
   if (scales.elements() == 1) return {out, in};
@@ -42,8 +41,8 @@ std::vector<std::string> detect(const Checkpoint& checkpoint, std::string_view b
 }
 
 void check(const SourceMatrix& matrix) {
-  expect_shape(*matrix.tensors[0], {matrix.out, matrix.in});
-  expect_dtype(*matrix.tensors[1], {DType::f32, DType::bf16, DType::f16});
+  expect_shape(matrix.values(), {matrix.out, matrix.in});
+  expect_dtype(*matrix.parts[1].tensor, {DType::f32, DType::bf16, DType::f16});
   grid_of(matrix);
 }
 
@@ -51,16 +50,16 @@ template <CodeKind codes>
 std::optional<Coding> coding(const SourceMatrix& matrix) {
   Coding found;
   found.codes = codes;
-  found.scales = *factor_type(matrix.tensors[1]->dtype);
+  found.scales = *factor_type(matrix.parts[1].tensor->dtype);
   found.group = grid_of(matrix).columns;
   return found;
 }
 
 template <CodeKind codes>
 void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
-  const StoredTensor& values = *matrix.tensors[0];
+  const StoredTensor& values = matrix.values();
   const auto in = static_cast<std::size_t>(matrix.in);
-  std::memcpy(out.codes, matrix.checkpoint->bytes(values).data() + static_cast<std::size_t>(row) * in, in);
+  std::memcpy(out.codes, matrix.parts[0].bytes + static_cast<std::size_t>(row) * in, in);
   if constexpr (codes == CodeKind::f8_e4m3) {
     bool nan = false;
     for (std::size_t i = 0; i < in; ++i) nan |= (out.codes[i] & 0x7f) == 0x7f;
@@ -68,7 +67,7 @@ void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
   }
   const Grid grid = grid_of(matrix);
   const std::int64_t groups = ceil_divide(matrix.in, grid.columns);
-  copy_scales(*matrix.checkpoint, *matrix.tensors[1], row / grid.rows * groups, 1, groups, out.scales);
+  copy_scales(matrix.parts[1], row / grid.rows * groups, 1, groups, out.scales);
 }
 
 }  // namespace

@@ -38,17 +38,17 @@ std::vector<std::string> detect_mxfp4(const Checkpoint& checkpoint, std::string_
 
 void check_values(const SourceMatrix& matrix, std::int64_t group) {
   if (matrix.in % group != 0) {
-    fail<LoadError>("{}: tensor \"{}\": rows of {} numbers are no whole groups of {}", matrix.tensors[0]->source,
-                    matrix.tensors[0]->name, matrix.in, group);
+    fail<LoadError>("{}: tensor \"{}\": rows of {} numbers are no whole groups of {}", matrix.values().source,
+                    matrix.values().name, matrix.in, group);
   }
-  expect_shape(*matrix.tensors[0], {matrix.out, matrix.in / 2});
-  expect_shape(*matrix.tensors[1], {matrix.out, matrix.in / group});
+  expect_shape(matrix.values(), {matrix.out, matrix.in / 2});
+  expect_shape(*matrix.parts[1].tensor, {matrix.out, matrix.in / group});
 }
 
 void check_nvfp4(const SourceMatrix& matrix) {
   check_values(matrix, nvfp4_group);
-  expect_dtype(*matrix.tensors[1], {DType::f8_e4m3});
-  expect_one_float(*matrix.tensors[2]);
+  expect_dtype(*matrix.parts[1].tensor, {DType::f8_e4m3});
+  expect_one_float(*matrix.parts[2].tensor);
 }
 
 void check_mxfp4(const SourceMatrix& matrix) { check_values(matrix, mxfp4_group); }
@@ -72,7 +72,7 @@ std::optional<Coding> mxfp4_coding(const SourceMatrix& matrix) {
 }
 
 void read_codes(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
-  const std::byte* values = matrix.checkpoint->bytes(*matrix.tensors[0]).data();
+  const std::byte* values = matrix.parts[0].bytes;
   unpack_nibbles(values + row * (matrix.in / 2), matrix.in, out.codes);
 }
 
@@ -85,9 +85,9 @@ template <int divides>
 void read_nvfp4(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
   read_codes(matrix, row, out);
   const std::int64_t groups = matrix.in / nvfp4_group;
-  copy_scales(*matrix.checkpoint, *matrix.tensors[1], row * groups, 1, groups, out.scales);
-  const StoredTensor& global = *matrix.tensors[2];
-  const float factor = finite_scale(*matrix.checkpoint, global, 0);
+  copy_scales(matrix.parts[1], row * groups, 1, groups, out.scales);
+  const StoredTensor& global = *matrix.parts[2].tensor;
+  const float factor = finite_scale(matrix.parts[2], 0);
   if (divides != 0 && factor == 0.0f) {
     fail<LoadError>("{}: tensor \"{}\" is 0, and the values are to be divided by it", global.source, global.name);
   }
@@ -96,9 +96,9 @@ void read_nvfp4(const SourceMatrix& matrix, std::int64_t row, const CodedRow& ou
 
 void read_mxfp4(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
   read_codes(matrix, row, out);
-  const StoredTensor& scales = *matrix.tensors[1];
+  const StoredTensor& scales = *matrix.parts[1].tensor;
   const std::int64_t groups = matrix.in / mxfp4_group;
-  std::memcpy(out.scales, matrix.checkpoint->bytes(scales).data() + row * groups, static_cast<std::size_t>(groups));
+  std::memcpy(out.scales, matrix.parts[1].bytes + row * groups, static_cast<std::size_t>(groups));
   for (std::int64_t group = 0; group < groups; ++group) {
     if (out.scales[group] == std::byte{255}) {
       fail<LoadError>("{}: tensor \"{}\" holds NaN in row {}", scales.source, scales.name, row);

@@ -17,18 +17,18 @@ std::vector<std::string> detect(const Checkpoint& checkpoint, std::string_view b
   return {values->name};
 }
 
-void check(const SourceMatrix& matrix) { expect_shape(*matrix.tensors[0], {matrix.out, matrix.in}); }
+void check(const SourceMatrix& matrix) { expect_shape(matrix.values(), {matrix.out, matrix.in}); }
 
 void dequantize(const SourceMatrix& matrix, std::int64_t first, std::int64_t count, float* out) {
-  const StoredTensor& values = *matrix.tensors[0];
+  const StoredTensor& values = matrix.values();
   const BlockType& type = *values.block_type;
   const std::int64_t blocks = matrix.in / type.values;
-  const std::byte* rows = matrix.checkpoint->bytes(values).data();
+  const std::byte* rows = matrix.parts[0].bytes;
   type.dequantize(rows + (matrix.first_row + first) * blocks * type.bytes, count * blocks, out);
 }
 
 std::optional<Coding> coding(const SourceMatrix& matrix) {
-  return ggml::coding_of(*matrix.tensors[0]->block_type, matrix.in);
+  return ggml::coding_of(*matrix.values().block_type, matrix.in);
 }
 
 /// Throws LoadError for a float16 factor that is not finite.
@@ -42,10 +42,10 @@ void check_halves(const StoredTensor& values, std::int64_t row, FactorType type,
 }
 
 void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
-  const StoredTensor& values = *matrix.tensors[0];
+  const StoredTensor& values = matrix.values();
   const BlockType& type = *values.block_type;
   const std::int64_t row_bytes = matrix.in / type.values * type.bytes;
-  const std::byte* rows = matrix.checkpoint->bytes(values).data();
+  const std::byte* rows = matrix.parts[0].bytes;
   ggml::read_row(type, rows + (matrix.first_row + row) * row_bytes, matrix.in, out);
   const Coding own = *coding(matrix);
   check_halves(values, row, own.scales, out.scales, own.groups(matrix.in));

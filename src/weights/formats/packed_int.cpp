@@ -1,7 +1,5 @@
 #include "weights/formats/packed_int.h"
 
-#include <cstring>
-
 #include "base/error.h"
 #include "weights/formats/parts.h"
 
@@ -17,7 +15,7 @@ std::vector<std::string> detect(const Checkpoint& checkpoint, std::string_view b
 }
 
 std::int64_t bits_of(const SourceMatrix& matrix) {
-  const StoredTensor& values = *matrix.tensors[0];
+  const StoredTensor& values = matrix.values();
   for (const std::int64_t bits : {4, 8}) {
     if (matrix.in * bits % 32 == 0 && values.shape == std::vector{matrix.out, matrix.in * bits / 32}) return bits;
   }
@@ -26,7 +24,7 @@ std::int64_t bits_of(const SourceMatrix& matrix) {
 }
 
 std::int64_t groups_of(const SourceMatrix& matrix) {
-  const StoredTensor& scales = *matrix.tensors[1];
+  const StoredTensor& scales = *matrix.parts[1].tensor;
   const bool rows = scales.shape == std::vector{matrix.out};
   const bool groups = scales.shape.size() == 2 && scales.shape[0] == matrix.out && scales.shape[1] > 0 &&
                       matrix.in % scales.shape[1] == 0;
@@ -34,26 +32,20 @@ std::int64_t groups_of(const SourceMatrix& matrix) {
   return rows ? 1 : scales.shape[1];
 }
 
-std::int32_t word_at(const Checkpoint& checkpoint, const StoredTensor& tensor, std::int64_t index) {
-  std::int32_t word;
-  std::memcpy(&word, checkpoint.bytes(tensor).data() + index * 4, sizeof word);
-  return word;
-}
-
 void check(const SourceMatrix& matrix) {
   const std::int64_t bits = bits_of(matrix), groups = groups_of(matrix);
-  expect_dtype(*matrix.tensors[1], {DType::bf16, DType::f16, DType::f32});
-  if (const StoredTensor* shape = part_of(matrix, "weight_shape")) {
-    expect_dtype(*shape, {DType::i64, DType::i32});
-    expect_shape(*shape, {2});
+  expect_dtype(*matrix.parts[1].tensor, {DType::bf16, DType::f16, DType::f32});
+  if (const StoredPart* shape = part_of(matrix, "weight_shape")) {
+    expect_dtype(*shape->tensor, {DType::i64, DType::i32});
+    expect_shape(*shape->tensor, {2});
   }
-  if (const StoredTensor* zeros = part_of(matrix, "weight_zero_point")) {
-    expect_dtype(*zeros, {DType::i32});
-    expect_shape(*zeros, {(matrix.out * bits + 31) / 32, groups});
+  if (const StoredPart* zeros = part_of(matrix, "weight_zero_point")) {
+    expect_dtype(*zeros->tensor, {DType::i32});
+    expect_shape(*zeros->tensor, {(matrix.out * bits + 31) / 32, groups});
   }
-  if (const StoredTensor* order = part_of(matrix, "weight_g_idx")) {
+  if (const StoredPart* order = part_of(matrix, "weight_g_idx")) {
     fail<LoadError>("{}: tensor \"{}\": columns in an order of their own are not supported in this format",
-                    order->source, order->name);
+                    order->tensor->source, order->tensor->name);
   }
 }
 
@@ -62,7 +54,7 @@ std::optional<Coding> coding(const SourceMatrix& matrix) {
   const bool four = bits_of(matrix) == 4;
   found.codes = four ? CodeKind::table : CodeKind::int8;
   found.table = signed_nibbles;
-  found.scales = *factor_type(matrix.tensors[1]->dtype);
+  found.scales = *factor_type(matrix.parts[1].tensor->dtype);
   found.group = matrix.in / groups_of(matrix);
   if (part_of(matrix, "weight_zero_point") != nullptr) {
     found.offsets = FactorType::i8;
@@ -72,21 +64,20 @@ std::optional<Coding> coding(const SourceMatrix& matrix) {
 }
 
 void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
-  const Checkpoint& checkpoint = *matrix.checkpoint;
   const std::int64_t bits = bits_of(matrix), groups = groups_of(matrix), row_bytes = matrix.in * bits / 8;
-  const std::byte* values = checkpoint.bytes(*matrix.tensors[0]).data() + row * row_bytes;
+  const std::byte* values = matrix.parts[0].bytes + row * row_bytes;
   if (bits == 4) {
     unpack_nibbles(values, matrix.in, out.codes);
   } else {
     for (std::int64_t i = 0; i < matrix.in; ++i) out.codes[i] = std::to_integer<std::uint8_t>(values[i]) ^ 0x80;
   }
-  copy_scales(checkpoint, *matrix.tensors[1], row * groups, 1, groups, out.scales);
-  const StoredTensor* zeros = part_of(matrix, "weight_zero_point");
+  copy_scales(matrix.parts[1], row * groups, 1, groups, out.scales);
+  const StoredPart* zeros = part_of(matrix, "weight_zero_point");
   if (zeros == nullptr) return;
   const std::int64_t per_word = 32 / bits;
   for (std::int64_t group = 0; group < groups; ++group) {
-    const auto word = static_cast<std::uint32_t>(word_at(checkpoint, *zeros, row / per_word * groups + group));
-    const std::uint32_t code = word >> (row % per_word * bits) & ((1u << bits) - 1u);
+    const std::uint32_t code =
+        word_at(*zeros, row / per_word * groups + group) >> (row % per_word * bits) & ((1u << bits) - 1u);
     out.offsets[group] = static_cast<std::byte>(static_cast<std::int32_t>(code) - (1 << (bits - 1)));
   }
 }

@@ -27,12 +27,12 @@ const StoredTensor* tensor_beside(const Checkpoint& checkpoint, std::string_view
   return checkpoint.find(fmt::format("{}.{}", base, name));
 }
 
-const StoredTensor* part_of(const SourceMatrix& matrix, std::string_view name) {
-  const auto found = std::ranges::find_if(matrix.tensors, [&](const StoredTensor* tensor) {
-    return tensor->name.ends_with(name) && tensor->name.size() > name.size() &&
-           tensor->name[tensor->name.size() - name.size() - 1] == '.';
+const StoredPart* part_of(const SourceMatrix& matrix, std::string_view name) {
+  const auto found = std::ranges::find_if(matrix.parts, [&](const StoredPart& part) {
+    const std::string_view full = part.tensor->name;
+    return full.ends_with(name) && full.size() > name.size() && full[full.size() - name.size() - 1] == '.';
   });
-  return found == matrix.tensors.end() ? nullptr : *found;
+  return found == matrix.parts.end() ? nullptr : &*found;
 }
 
 void expect_shape(const StoredTensor& tensor, std::initializer_list<std::int64_t> shape) {
@@ -73,21 +73,25 @@ void check_finite(const StoredTensor& tensor, float scale, std::int64_t index) {
 
 }  // namespace
 
-float finite_scale(const Checkpoint& checkpoint, const StoredTensor& tensor, std::int64_t index) {
-  const float scale = load_factor(type_of(tensor), checkpoint.bytes(tensor).data(), index);
-  check_finite(tensor, scale, index);
+float finite_scale(const StoredPart& part, std::int64_t index) {
+  const float scale = load_factor(type_of(*part.tensor), part.bytes, index);
+  check_finite(*part.tensor, scale, index);
   return scale;
 }
 
-void copy_scales(const Checkpoint& checkpoint, const StoredTensor& tensor, std::int64_t index, std::int64_t stride,
-                 std::int64_t count, std::byte* out) {
-  const FactorType type = type_of(tensor);
-  const std::byte* scales = checkpoint.bytes(tensor).data();
+void copy_scales(const StoredPart& part, std::int64_t index, std::int64_t stride, std::int64_t count, std::byte* out) {
+  const FactorType type = type_of(*part.tensor);
   const std::size_t size = size_of(type);
   for (std::int64_t i = 0; i < count; ++i, index += stride) {
-    check_finite(tensor, load_factor(type, scales, index), index);
-    std::memcpy(out + static_cast<std::size_t>(i) * size, scales + static_cast<std::size_t>(index) * size, size);
+    check_finite(*part.tensor, load_factor(type, part.bytes, index), index);
+    std::memcpy(out + static_cast<std::size_t>(i) * size, part.bytes + static_cast<std::size_t>(index) * size, size);
   }
+}
+
+std::uint32_t word_at(const StoredPart& part, std::int64_t index) {
+  std::uint32_t word;
+  std::memcpy(&word, part.bytes + index * 4, sizeof word);
+  return word;
 }
 
 void unpack_nibbles(const std::byte* bytes, std::int64_t count, std::uint8_t* codes) {

@@ -14,8 +14,8 @@ std::vector<std::string> names_beside(const Checkpoint& checkpoint, std::string_
                                       std::initializer_list<std::string_view> optional);
 /// The tensor BASE.NAME; null if it is not there.
 const StoredTensor* tensor_beside(const Checkpoint& checkpoint, std::string_view base, std::string_view name);
-/// The tensor of the matrix whose name ends in .NAME; null if it has none.
-const StoredTensor* part_of(const SourceMatrix& matrix, std::string_view name);
+/// The part of the matrix whose tensor's name ends in .NAME; null if it has none.
+const StoredPart* part_of(const SourceMatrix& matrix, std::string_view name);
 
 /// Throw LoadError that says what was found and what expected.
 void expect_shape(const StoredTensor& tensor, std::initializer_list<std::int64_t> shape);
@@ -25,10 +25,11 @@ void expect_dtype(const StoredTensor& tensor, std::initializer_list<DType> dtype
 void expect_one_float(const StoredTensor& tensor);
 
 /// Element of a tensor of float scales. Throws LoadError if it is not finite.
-float finite_scale(const Checkpoint& checkpoint, const StoredTensor& tensor, std::int64_t index);
+float finite_scale(const StoredPart& part, std::int64_t index);
 /// Copies `count` scales as they are, `stride` apart from `index` on. Throws LoadError for one that is not finite.
-void copy_scales(const Checkpoint& checkpoint, const StoredTensor& tensor, std::int64_t index, std::int64_t stride,
-                 std::int64_t count, std::byte* out);
+void copy_scales(const StoredPart& part, std::int64_t index, std::int64_t stride, std::int64_t count, std::byte* out);
+/// Element of a tensor of 32-bit words.
+std::uint32_t word_at(const StoredPart& part, std::int64_t index);
 /// The low nibble of each byte first.
 void unpack_nibbles(const std::byte* bytes, std::int64_t count, std::uint8_t* codes);
 

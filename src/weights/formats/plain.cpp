@@ -13,7 +13,7 @@ std::vector<std::string> detect(const Checkpoint& checkpoint, std::string_view b
 }
 
 void check(const SourceMatrix& matrix) {
-  const StoredTensor& tensor = *matrix.tensors.front();
+  const StoredTensor& tensor = matrix.values();
   if (!is_plain_float(tensor.dtype)) {
     fail<LoadError>(
         "{}: tensor \"{}\" is {}, expected bfloat16, float16 or float32 (or the scales of a quantized form, "
@@ -27,7 +27,7 @@ void check(const SourceMatrix& matrix) {
 }
 
 void dequantize(const SourceMatrix& matrix, std::int64_t first, std::int64_t count, float* out) {
-  const StoredTensor& tensor = *matrix.tensors.front();
+  const StoredTensor& tensor = matrix.values();
   const auto rows = matrix.plain_rows().subspan(static_cast<std::size_t>(first * matrix.in) * size_of(tensor.dtype));
   to_float(tensor.dtype, rows.data(), static_cast<std::size_t>(count * matrix.in), out);
 }

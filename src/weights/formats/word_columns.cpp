@@ -1,7 +1,6 @@
 #include "weights/formats/word_columns.h"
 
 #include <array>
-#include <cstring>
 
 #include "base/error.h"
 #include "weights/formats/parts.h"
@@ -29,14 +28,8 @@ std::vector<std::string> detect_awq(const Checkpoint& checkpoint, std::string_vi
   return names(checkpoint, base, false);
 }
 
-std::uint32_t word_at(const SourceMatrix& matrix, const StoredTensor& tensor, std::int64_t index) {
-  std::uint32_t word;
-  std::memcpy(&word, matrix.checkpoint->bytes(tensor).data() + index * 4, sizeof word);
-  return word;
-}
-
 std::int64_t gptq_bits(const SourceMatrix& matrix) {
-  const StoredTensor& values = *matrix.tensors[0];
+  const StoredTensor& values = matrix.values();
   for (const std::int64_t bits : {4, 8}) {
     if (matrix.in * bits % 32 == 0 && values.shape == std::vector{matrix.in * bits / 32, matrix.out}) return bits;
   }
@@ -45,7 +38,7 @@ std::int64_t gptq_bits(const SourceMatrix& matrix) {
 }
 
 std::int64_t groups_of(const SourceMatrix& matrix) {
-  const StoredTensor& scales = *matrix.tensors[1];
+  const StoredTensor& scales = *matrix.parts[1].tensor;
   if (scales.shape.size() != 2 || scales.shape[1] != matrix.out || scales.shape[0] < 1 ||
       matrix.in % scales.shape[0] != 0) {
     fail_shape(scales, fmt::format("[groups of {}, {}]", matrix.in, matrix.out));
@@ -54,39 +47,39 @@ std::int64_t groups_of(const SourceMatrix& matrix) {
 }
 
 void check_factors(const SourceMatrix& matrix, std::int64_t bits) {
-  expect_dtype(*matrix.tensors[0], {DType::i32});
-  expect_dtype(*matrix.tensors[1], {DType::f16, DType::bf16, DType::f32});
-  expect_dtype(*matrix.tensors[2], {DType::i32});
-  expect_shape(*matrix.tensors[2], {groups_of(matrix), matrix.out * bits / 32});
-  if (matrix.out * bits % 32 != 0) fail_shape(*matrix.tensors[2], "zero points of whole words");
+  expect_dtype(matrix.values(), {DType::i32});
+  expect_dtype(*matrix.parts[1].tensor, {DType::f16, DType::bf16, DType::f32});
+  expect_dtype(*matrix.parts[2].tensor, {DType::i32});
+  expect_shape(*matrix.parts[2].tensor, {groups_of(matrix), matrix.out * bits / 32});
+  if (matrix.out * bits % 32 != 0) fail_shape(*matrix.parts[2].tensor, "zero points of whole words");
 }
 
 void check_gptq(const SourceMatrix& matrix) {
   const std::int64_t bits = gptq_bits(matrix);
   check_factors(matrix, bits);
-  if (const StoredTensor* order = part_of(matrix, "g_idx")) {
-    expect_dtype(*order, {DType::i32});
-    expect_shape(*order, {matrix.in});
+  if (const StoredPart* order = part_of(matrix, "g_idx")) {
+    expect_dtype(*order->tensor, {DType::i32});
+    expect_shape(*order->tensor, {matrix.in});
   }
 }
 
 void check_awq(const SourceMatrix& matrix) {
-  if (matrix.out % 8 != 0) fail_shape(*matrix.tensors[0], "rows in runs of 8");
-  expect_shape(*matrix.tensors[0], {matrix.in, matrix.out / 8});
+  if (matrix.out % 8 != 0) fail_shape(matrix.values(), "rows in runs of 8");
+  expect_shape(matrix.values(), {matrix.in, matrix.out / 8});
   check_factors(matrix, 4);
 }
 
 /// Groups must be runs of neighbours.
 void check_order(const SourceMatrix& matrix) {
-  const StoredTensor* order = part_of(matrix, "g_idx");
+  const StoredPart* order = part_of(matrix, "g_idx");
   if (order == nullptr) return;
   const std::int64_t group = matrix.in / groups_of(matrix);
   for (std::int64_t column = 0; column < matrix.in; ++column) {
-    if (word_at(matrix, *order, column) == static_cast<std::uint32_t>(column / group)) continue;
+    if (word_at(*order, column) == static_cast<std::uint32_t>(column / group)) continue;
     fail<LoadError>(
         "{}: tensor \"{}\": column {} is in group {}, expected {}: columns in the order of their activations "
         "(act-order, desc_act) are not supported",
-        order->source, order->name, column, word_at(matrix, *order, column), column / group);
+        order->tensor->source, order->tensor->name, column, word_at(*order, column), column / group);
   }
 }
 
@@ -94,7 +87,7 @@ Coding coding_of(const SourceMatrix& matrix, std::int64_t bits) {
   Coding coding;
   coding.codes = bits == 4 ? CodeKind::table : CodeKind::int8;
   coding.table = signed_nibbles;
-  coding.scales = *factor_type(matrix.tensors[1]->dtype);
+  coding.scales = *factor_type(matrix.parts[1].tensor->dtype);
   coding.group = matrix.in / groups_of(matrix);
   coding.offsets = FactorType::i8;
   coding.zero_points = true;
@@ -114,13 +107,13 @@ void read_gptq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out
   const std::int64_t bits = gptq_bits(matrix), groups = groups_of(matrix), per_word = 32 / bits;
   const std::uint32_t mask = (1u << bits) - 1u;
   for (std::int64_t column = 0; column < matrix.in; ++column) {
-    const std::uint32_t word = word_at(matrix, *matrix.tensors[0], column / per_word * matrix.out + row);
+    const std::uint32_t word = word_at(matrix.parts[0], column / per_word * matrix.out + row);
     const auto code = static_cast<std::uint8_t>(word >> (column % per_word * bits) & mask);
     out.codes[column] = bits == 4 ? code : code ^ 0x80;
   }
-  copy_scales(*matrix.checkpoint, *matrix.tensors[1], row, matrix.out, groups, out.scales);
+  copy_scales(matrix.parts[1], row, matrix.out, groups, out.scales);
   for (std::int64_t group = 0; group < groups; ++group) {
-    const std::uint32_t word = word_at(matrix, *matrix.tensors[2], group * (matrix.out / per_word) + row / per_word);
+    const std::uint32_t word = word_at(matrix.parts[2], group * (matrix.out / per_word) + row / per_word);
     out.offsets[group] = zero_point(((word >> (row % per_word * bits) & mask) + 1u) & mask, bits);
   }
 }
@@ -129,12 +122,11 @@ void read_awq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
   const std::int64_t groups = groups_of(matrix), words = matrix.out / 8;
   const int shift = 4 * awq_place[static_cast<std::size_t>(row % 8)];
   for (std::int64_t column = 0; column < matrix.in; ++column) {
-    out.codes[column] =
-        static_cast<std::uint8_t>(word_at(matrix, *matrix.tensors[0], column * words + row / 8) >> shift & 15u);
+    out.codes[column] = static_cast<std::uint8_t>(word_at(matrix.parts[0], column * words + row / 8) >> shift & 15u);
   }
-  copy_scales(*matrix.checkpoint, *matrix.tensors[1], row, matrix.out, groups, out.scales);
+  copy_scales(matrix.parts[1], row, matrix.out, groups, out.scales);
   for (std::int64_t group = 0; group < groups; ++group) {
-    const std::uint32_t word = word_at(matrix, *matrix.tensors[2], group * words + row / 8);
+    const std::uint32_t word = word_at(matrix.parts[2], group * words + row / 8);
     out.offsets[group] = zero_point(word >> shift & 15u, 4);
   }
 }

@@ -1,15 +1,15 @@
-#include <array>
 #include <bit>
 #include <cmath>
 
 #include "tensor/dtype.h"
+#include "weights/coding.h"
 #include "weights/ggml/blocks.h"
 
 namespace sluice::ggml {
 namespace {
 
-/// Twice what the codes of float4_e2m1 stand for; negative zero is not told apart.
-constexpr std::array<float, 16> e2m1_doubled{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+/// Twice what a code of float4_e2m1 stands for.
+float doubled(int code) { return static_cast<float>(e2m1_halves[static_cast<std::size_t>(code)]); }
 
 /// Half of 2^(exponent - 127): the values are doubled.
 float half_power(Byte exponent) {
@@ -17,7 +17,8 @@ float half_power(Byte exponent) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(exponent - 1) << 23);
 }
 
-/// Half of an unsigned float8_e4m3: the values are doubled. The code of NaN is zero.
+/// Half of an unsigned float8_e4m3: the values are doubled. The code of NaN is zero; the highest bit is passed over, so
+/// that 0xff is the number that e4m3 proper has no code for.
 float half_e4m3(Byte code) {
   if (code == 0x7f) return 0.0f;
   const int exponent = code >> 3 & 15, mantissa = code & 7;
@@ -32,8 +33,8 @@ void put_digit(int code, float d, float& out) { out = d * static_cast<float>((co
 void dequantize(const MXFP4& block, float* out) {
   const float d = half_power(block.e);
   for (int i = 0; i < 16; ++i) {
-    out[i] = d * e2m1_doubled[block.qs[i] & 15];
-    out[i + 16] = d * e2m1_doubled[block.qs[i] >> 4];
+    out[i] = d * doubled(block.qs[i] & 15);
+    out[i + 16] = d * doubled(block.qs[i] >> 4);
   }
 }
 
@@ -41,8 +42,8 @@ void dequantize(const NVFP4& block, float* out) {
   for (int i = 0; i < 32; ++i) {
     const float d = half_e4m3(block.d[i / 8]);
     float* first = out + i / 8 * 16 + i % 8;
-    first[0] = d * e2m1_doubled[block.qs[i] & 15];
-    first[8] = d * e2m1_doubled[block.qs[i] >> 4];
+    first[0] = d * doubled(block.qs[i] & 15);
+    first[8] = d * doubled(block.qs[i] >> 4);
   }
 }
 
