@@ -331,8 +331,8 @@ TEST(HttpLimits, RefusingConnectionsGoesOnHoweverManyCome) {
 TEST(HttpLimits, GoesOnAfterTheDescriptorsRanOut) {
   EchoServer server;
   RawClient before = server.client();
-  // Twice: when the second is answered, all of the first is over. UBSan opens a pipe to look at an object of a type that
-  // it has not seen yet, and could not below.
+  // Twice: when the second is answered, all of the first is over. UBSan opens a pipe to look at an object of a type
+  // that it has not seen yet, and could not below.
   for (int i = 0; i < 2; ++i) EXPECT_EQ(before.ask(request_text("GET", "/echo")).status, 200);
   rlimit usual{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
