@@ -53,7 +53,8 @@ std::unique_ptr<Model> load_model(const Json& config, const Checkpoint& checkpoi
                                   std::function<void(std::uint64_t placed, std::uint64_t total)> on_progress = nullptr);
 
 /// Whether load_model would find every tensor that it needs, in shapes that it expects, and know every other one:
-/// without reading a matrix. Returns "name: reason" for what it would pass over. Throws LoadError as load_model would.
+/// without reading a matrix (but a stored head that config.json calls tied, and the embedding). Returns "name: reason"
+/// for what it would pass over. Throws LoadError as load_model would.
 std::vector<std::string> audit_model(const Json& config, const Checkpoint& checkpoint);
 
 /// Keys of a config.json that no page of ours knows, as dotted paths.

@@ -14,7 +14,7 @@ enum class WordPattern {
 /// The pattern that a Split pre-tokenizer's regular expression stands for; none if it is not one of the
 /// family's.
 std::optional<WordPattern> word_pattern_of(std::string_view regex);
-/// The reverse.
+/// The regular expression that stands for the pattern in tokenizer.json.
 std::string_view regex_of(WordPattern pattern);
 
 /// Cuts text into the pieces inside which byte pairs are merged, as the pattern's regular expression matches.
