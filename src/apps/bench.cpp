@@ -23,10 +23,7 @@ namespace sluice {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 struct Interrupted {};
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

@@ -17,11 +17,8 @@ namespace sluice {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_looks{50};
 constexpr std::size_t most_answer_bytes = 64u << 20;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 using Connection = std::shared_ptr<ClientConnection>;
 

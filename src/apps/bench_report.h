@@ -22,8 +22,6 @@ struct BenchRun {
   std::string command;
 };
 
-constexpr int interrupted_exit_code = 130;
-
 /// The command as it was given, without the value of --api-key.
 std::string bench_command_line(const std::vector<std::string>& arguments);
 

@@ -30,7 +30,7 @@ double parse_rate(const std::string& text) {
   return rate;
 }
 
-void check_usage(const BenchOptions& options) {
+void check_serve_usage(const BenchOptions& options) {
   if (options.shape.given()) fail<UsageError>("bench takes either --serve or --shape, found both");
   if (*options.json && *options.markdown) fail<UsageError>("bench takes either --json or --markdown, found both");
   if (*options.serve.prompt_ids && *options.serve.endpoint == "chat") {
@@ -145,7 +145,7 @@ class ServeBench {
   std::vector<ServeCase> cases_;
 };
 
-std::string report(const std::vector<ServeCase>& cases, const BenchOptions& options, const std::string& command) {
+std::string serve_report(const std::vector<ServeCase>& cases, const BenchOptions& options, const std::string& command) {
   if (*options.markdown) return serve_markdown(cases);
   std::string text;
   std::vector<BenchRecord> records;
@@ -162,12 +162,12 @@ std::string report(const std::vector<ServeCase>& cases, const BenchOptions& opti
 }  // namespace
 
 int bench_server(const BenchOptions& options, const std::string& command) {
-  check_usage(options);
+  check_serve_usage(options);
   LoadClient client({parse_server_url(*options.serve.url), *options.serve.api_key, !*options.serve.insecure});
   ServeBench bench(options, client);
   bench.run();
   if (bench.interrupted() && bench.none_succeeded()) return interrupted_exit_code;
-  write_output(report(bench.cases(), options, command));
+  write_output(serve_report(bench.cases(), options, command));
   if (bench.none_succeeded()) fail<RequestError>("--serve: no request succeeded");
   return bench.interrupted() ? interrupted_exit_code : 0;
 }

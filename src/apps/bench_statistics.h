@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -6,6 +7,11 @@
 #include <vector>
 
 namespace sluice {
+
+using Clock = std::chrono::steady_clock;
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// What one request of a load test went through. Times are seconds since the start of the run.
 struct RequestSample {

@@ -4,6 +4,7 @@
 
 #include "apps/commands.h"
 #include "apps/generation.h"
+#include "apps/interrupt.h"
 #include "apps/model_files.h"
 #include "apps/output.h"
 #include "base/error.h"
@@ -11,8 +12,6 @@
 namespace sluice {
 
 namespace {
-
-constexpr int interrupted_exit_code = 130;
 
 struct Prompt {
   std::vector<TokenId> ids;

@@ -9,7 +9,6 @@ namespace sluice {
 
 namespace {
 
-constexpr int interrupted_exit_code = 130;
 std::atomic<int> interrupts{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 

@@ -5,8 +5,11 @@
 
 namespace sluice {
 
+/// Of a command that Ctrl-C ended: 128 + SIGINT.
+inline constexpr int interrupted_exit_code = 130;
+
 /// While one lives, the first Ctrl-C (or another of its signals) only sets a mark and a second one ends the program
-/// with exit code 130.
+/// with interrupted_exit_code.
 class InterruptGuard {
  public:
   explicit InterruptGuard(std::initializer_list<int> signals = {SIGINT});

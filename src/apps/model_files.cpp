@@ -59,7 +59,7 @@ HubName parse_hub_name(const std::string& text) {
   return hub;
 }
 
-std::string trimmed(std::string text) {
+std::string first_word(std::string text) {
   text.erase(std::find_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == ' '; }),
              text.end());
   return text;
@@ -75,7 +75,7 @@ fs::path find_in_hub(const HubName& hub, const std::string& name, const fs::path
   const bool safe = hub.revision.find("..") == std::string::npos && !hub.revision.empty();
   const fs::path reference = folder / "refs" / hub.revision;
   std::string commit = hub.revision;
-  if (safe && is_file(reference)) commit = trimmed(read_text_file(reference, 1024));
+  if (safe && is_file(reference)) commit = first_word(read_text_file(reference, 1024));
   const fs::path snapshot = folder / "snapshots" / commit;
   if (!safe || !is_plain_word(commit) || !is_folder(snapshot)) {
     fail<LoadError>("{}: the cache has the model, but not the revision \"{}\" (looked in {} and {})", name,
@@ -197,7 +197,7 @@ std::vector<CachedModel> cached_models(const std::filesystem::path& hub_cache) {
       const std::string commit = snapshot->path().filename().string();
       if (!is_file(snapshot->path() / "config.json") && gguf_models_in(snapshot->path()).empty()) continue;
       const fs::path main = entry->path() / "refs" / "main";
-      const bool is_main = is_file(main) && trimmed(read_text_file(main, 1024)) == commit;
+      const bool is_main = is_file(main) && first_word(read_text_file(main, 1024)) == commit;
       models.push_back({name, is_main ? "main" : commit, snapshot->path(), bytes_below(snapshot->path())});
     }
   }

@@ -8,15 +8,15 @@ namespace sluice {
 
 namespace {
 
-constexpr std::size_t line_width = 100, sentence_column = 34;
+constexpr std::size_t help_width = 100, sentence_column = 34;
 
-/// The sentence, from the current column on, in lines of at most line_width columns.
+/// The sentence, from the current column on, in lines of at most help_width columns.
 std::string wrapped(std::string_view sentence, std::size_t indent) {
   std::string text;
   std::size_t column = indent;
   while (!sentence.empty()) {
     const std::size_t end = std::min(sentence.find(' '), sentence.size());
-    if (column > indent && column + 1 + end > line_width) {
+    if (column > indent && column + 1 + end > help_width) {
       text += "\n" + std::string(indent, ' ');
       column = indent;
     } else if (column > indent) {

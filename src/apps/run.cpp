@@ -5,6 +5,7 @@
 
 #include "apps/chat.h"
 #include "apps/commands.h"
+#include "apps/interrupt.h"
 #include "apps/model_files.h"
 #include "apps/output.h"
 #include "base/error.h"
@@ -13,8 +14,6 @@
 namespace sluice {
 
 namespace {
-
-constexpr int interrupted_exit_code = 130;
 
 std::string read_piped_prompt() {
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};

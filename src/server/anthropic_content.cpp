@@ -12,8 +12,6 @@ namespace sluice {
 
 namespace {
 
-std::string element(const std::string& path, std::size_t index) { return fmt::format("{}[{}]", path, index); }
-
 [[noreturn]] void refuse_block(Fields& block, std::string_view where, std::string_view allowed) {
   fail_field(block.path_of("type"),
              fmt::format("not supported {}: {}; blocks here are {}", where, shown(*block.find("type")), allowed));
@@ -25,7 +23,7 @@ std::string text_of(const Json& content, const std::string& path, std::string_vi
   if (!content.is_array()) fail_type(path, "a string or a list of blocks", content);
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
-    Fields block(content[i], element(path, i));
+    Fields block(content[i], element_path(path, i));
     if (block.required_text("type") != "text") refuse_block(block, where, "\"text\"");
     if (i > 0) text += between;
     text += block.required_text("text");
@@ -74,7 +72,7 @@ void BlockReader::read_user(const Json& blocks, const std::string& path) {
   if (blocks.empty()) fail_field(path, "expected at least one block, found none");
   const std::size_t before = messages_.size();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    Fields block(blocks[i], element(path, i));
+    Fields block(blocks[i], element_path(path, i));
     const std::string type = block.required_text("type");
     if (type == "text") {
       text_ += block.required_text("text");
@@ -99,7 +97,7 @@ void BlockReader::read_assistant(const Json& blocks, const std::string& path) {
   std::string text, thinking;
   Json calls = Json::array();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    Fields block(blocks[i], element(path, i));
+    Fields block(blocks[i], element_path(path, i));
     const std::string type = block.required_text("type");
     if (type == "text") {
       text += block.required_text("text");
@@ -128,7 +126,7 @@ Json messages_of_anthropic(const Json* system, const Json& messages) {
   }
   if (messages.empty()) fail_field("messages", "expected at least one message, found none");
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    Fields message(messages[i], element("messages", i));
+    Fields message(messages[i], element_path("messages", i));
     message.required_text("role");
     const std::string role = *message.word("role", {"user", "assistant", "system"});
     const Json& content = required_content(message);

@@ -61,7 +61,7 @@ void read_output_config(Fields& fields, GenerationRequest& request) {
 }
 
 /// In OpenAI's shape.
-Json tools_of(Fields& fields) {
+Json messages_tools(Fields& fields) {
   const Json* given = fields.array("tools");
   Json tools = Json::array();
   for (std::size_t i = 0; given != nullptr && i < given->size(); ++i) {
@@ -92,8 +92,8 @@ ToolChoice tool_choice_of(Fields& choice, const Json& tools) {
   return {ToolChoice::Kind::named, std::move(name)};
 }
 
-void read_tools(Fields& fields, GenerationRequest& request) {
-  Json tools = tools_of(fields);
+void read_messages_tools(Fields& fields, GenerationRequest& request) {
+  Json tools = messages_tools(fields);
   ToolChoice choice;
   if (const Json* given = fields.object("tool_choice")) {
     Fields wanted(*given, "tool_choice");
@@ -118,7 +118,7 @@ GenerationRequest read_chat(Fields& fields, const RequestDefaults& defaults) {
     if (request.grammar) fail_field("output_config.format", "there is a second field for the form of the reply");
     request.grammar = other;
   }
-  read_tools(fields, request);
+  read_messages_tools(fields, request);
   fields.object("metadata");
   fields.text("service_tier");
   fields.object("cache_control");

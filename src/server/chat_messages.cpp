@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t most_messages = 16384, most_parts = 16384, most_calls = 1024;
 
-std::string element(const std::string& path, std::size_t index) { return fmt::format("{}[{}]", path, index); }
-
 void check_count(const Json& list, std::size_t most, std::string_view what, const std::string& path) {
   if (list.size() > most) fail_field(path, fmt::format("at most {} {} are taken, found {}", most, what, list.size()));
 }
@@ -46,7 +44,7 @@ std::string content_text(const Json& content, const std::string& path) {
   if (!content.is_array()) fail_type(path, "a string or an array of parts", content);
   check_count(content, most_parts, "parts", path);
   std::string text;
-  for (std::size_t i = 0; i < content.size(); ++i) text += part_text(content[i], element(path, i));
+  for (std::size_t i = 0; i < content.size(); ++i) text += part_text(content[i], element_path(path, i));
   return text;
 }
 
@@ -92,7 +90,7 @@ void add_assistant_fields(Fields& fields, Json& normalized) {
   const std::string path = fields.path_of("tool_calls");
   check_count(*calls, most_calls, "calls", path);
   Json list = Json::array();
-  for (std::size_t i = 0; i < calls->size(); ++i) list.push_back(normalized_call((*calls)[i], element(path, i)));
+  for (std::size_t i = 0; i < calls->size(); ++i) list.push_back(normalized_call((*calls)[i], element_path(path, i)));
   normalized["tool_calls"] = std::move(list);
 }
 
@@ -121,7 +119,7 @@ Json normalized_messages(const Json& messages, const std::string& path) {
   check_count(messages, most_messages, "messages", path);
   Json normalized = Json::array();
   for (std::size_t i = 0; i < messages.size(); ++i)
-    normalized.push_back(normalized_message(messages[i], element(path, i)));
+    normalized.push_back(normalized_message(messages[i], element_path(path, i)));
   return normalized;
 }
 

@@ -18,6 +18,9 @@ Json normalized_messages(const Json& messages, const std::string& path);
 /// one. Fields that are null are left out, others stay as they are.
 Json normalized_tools(const Json& tools, const std::string& path);
 
+/// The normalized tool of this name; null where there is none.
+const Json* find_tool(const Json& tools, const std::string& name);
+
 /// choice: "auto", "none", "required" or {"type": "function", "function": {"name"}}. tools: normalized.
 ToolChoice parse_tool_choice(const Json& choice, const Json& tools, const std::string& path);
 

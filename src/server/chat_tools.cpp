@@ -50,12 +50,6 @@ std::string checked_name(const Json& function, const std::string& path) {
 
 const std::string& name_of(const Json& tool) { return tool["function"]["name"].get_ref<const std::string&>(); }
 
-const Json* find_tool(const Json& tools, const std::string& name) {
-  for (const Json& tool : tools)
-    if (name_of(tool) == name) return &tool;
-  return nullptr;
-}
-
 ToolChoice named_choice(const Json& choice, const Json& tools, const std::string& path) {
   Fields fields(choice, path);
   fields.required_text("type");
@@ -68,6 +62,12 @@ ToolChoice named_choice(const Json& choice, const Json& tools, const std::string
 }
 
 }  // namespace
+
+const Json* find_tool(const Json& tools, const std::string& name) {
+  for (const Json& tool : tools)
+    if (name_of(tool) == name) return &tool;
+  return nullptr;
+}
 
 Json normalized_tools(const Json& tools, const std::string& path) {
   if (!tools.is_array()) fail_type(path, "an array of tools", tools);

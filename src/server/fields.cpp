@@ -38,6 +38,8 @@ std::optional<std::int64_t> whole_number(const Json& value) {
 }
 }  // namespace
 
+std::string element_path(const std::string& path, std::size_t index) { return fmt::format("{}[{}]", path, index); }
+
 std::string shown(const Json& value) {
   // Containers are named rather than written out: they may be large.
   if (value.is_object()) return "an object";

@@ -50,6 +50,8 @@ class Fields {
   std::vector<std::string> asked_;
 };
 
+/// "PATH[INDEX]": the path of a list's element.
+std::string element_path(const std::string& path, std::size_t index);
 /// What stands in an error for a value that was found: its JSON text, cut to 60 bytes.
 std::string shown(const Json& value);
 

@@ -4,13 +4,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "server/http_format.h"
 #include "text/grammar.h"
 
 namespace sluice {
 
 namespace {
-
-constexpr int retry_after_seconds = 1;
 
 double milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
 

@@ -16,8 +16,6 @@ namespace sluice {
 
 namespace {
 
-constexpr int retry_after_seconds = 1;
-
 constexpr std::array<std::pair<int, std::string_view>, 32> reasons = {{
     {200, "OK"},
     {201, "Created"},
@@ -112,6 +110,13 @@ void append_chunk(std::string& out, std::string_view bytes) {
 }
 
 bool status_has_body(int status) { return status >= 200 && status != 204 && status != 304; }
+
+HttpResponse json_response(int status, const Json& json) {
+  HttpResponse response;
+  response.status = status;
+  response.body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return response;
+}
 
 HttpResponse http_error(int status, const std::string& message) {
   HttpResponse response;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "server/http.h"
 
 namespace sluice {
@@ -26,6 +27,9 @@ inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 
 /// 1xx, 204 and 304 have no body.
 bool status_has_body(int status);
+HttpResponse json_response(int status, const Json& json);
+/// Of answers that say "come again".
+inline constexpr int retry_after_seconds = 1;
 /// An error of this layer: OpenAI's error object; a 503 says when to come again.
 HttpResponse http_error(int status, const std::string& message);
 

@@ -87,7 +87,7 @@ void read_logprobs(Fields& fields, const RequestDefaults& defaults, GenerationRe
   if (request.echo) sampling.prompt_logprobs = std::max(sampling.prompt_logprobs, sampling.top_logprobs);
 }
 
-void refuse_unsupported(Fields& fields, int n) {
+void refuse_what_completions_lack(Fields& fields, int n) {
   if (const auto count = fields.integer("best_of", 1, INT64_MAX); count && *count != n)
     fields.refuse("best_of", "every choice is returned; best_of must be n");
   if (const Json* suffix = fields.find("suffix"); suffix != nullptr && *suffix != "")
@@ -110,7 +110,7 @@ GenerationRequest parse_completion_request(const Json& body, const RequestDefaul
   read_logprobs(fields, defaults, request);
   read_stream_fields(fields, request);
   request.grammar = read_structure_fields(fields);
-  refuse_unsupported(fields, request.n);
+  refuse_what_completions_lack(fields, request.n);
   for (const char* key : {"user", "add_special_tokens", "spaces_between_special_tokens"}) fields.ignore(key);
   for (std::string& name : fields.unknown()) request.unknown_fields.push_back(std::move(name));
   return request;

@@ -12,10 +12,8 @@ namespace sluice {
 
 namespace {
 
-std::string element(const std::string& path, std::size_t index) { return fmt::format("{}[{}]", path, index); }
-
 /// The text of one part of a content, of one of the kinds that hold text.
-std::string part_text(const Json& part, const std::string& path) {
+std::string input_part_text(const Json& part, const std::string& path) {
   Fields fields(part, path);
   const std::string type = fields.required_text("type");
   if (type == "refusal") return fields.required_text("refusal");
@@ -28,13 +26,13 @@ std::string part_text(const Json& part, const std::string& path) {
 }
 
 /// A string, or a list of parts that hold text, joined.
-std::string content_text(const Json& content, const std::string& path, std::string_view between = "") {
+std::string input_text(const Json& content, const std::string& path, std::string_view between = "") {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) fail_type(path, "a string or a list of parts", content);
   std::string text;
   for (std::size_t i = 0; i < content.size(); ++i) {
     if (i > 0) text += between;
-    text += part_text(content[i], element(path, i));
+    text += input_part_text(content[i], element_path(path, i));
   }
   return text;
 }
@@ -42,7 +40,7 @@ std::string content_text(const Json& content, const std::string& path, std::stri
 std::string required_content(Fields& fields, std::string_view key) {
   const Json* content = fields.find(key);
   if (content == nullptr) fail_field(fields.path_of(key), "this field is required");
-  return content_text(*content, fields.path_of(key));
+  return input_text(*content, fields.path_of(key));
 }
 
 Json arguments_of(Fields& fields) {
@@ -115,7 +113,7 @@ void MessageList::add_reasoning(Fields& fields) {
     const Json* parts = fields.array(key);
     if (parts == nullptr || parts->empty()) continue;
     if (!reasoning_.empty()) reasoning_ += "\n";
-    reasoning_ += content_text(*parts, fields.path_of(key), "\n");
+    reasoning_ += input_text(*parts, fields.path_of(key), "\n");
     return;
   }
 }
@@ -156,7 +154,7 @@ Json messages_of_input(const std::string& instructions, const Json& input) {
   }
   if (!input.is_array()) fail_type("input", "a string or a list of items", input);
   if (input.empty()) fail_field("input", "expected at least one item, found none");
-  for (std::size_t i = 0; i < input.size(); ++i) list.add_item(input[i], element("input", i));
+  for (std::size_t i = 0; i < input.size(); ++i) list.add_item(input[i], element_path("input", i));
   return list.take();
 }
 

@@ -81,7 +81,7 @@ std::optional<GrammarSource> read_format(Fields& fields) {
 }
 
 /// In the shape of chats: {"type": "function", "function": {...}}.
-Json tools_of(Fields& fields) {
+Json responses_tools(Fields& fields) {
   const Json* given = fields.array("tools");
   Json tools = Json::array();
   for (std::size_t i = 0; given != nullptr && i < given->size(); ++i) {
@@ -98,12 +98,6 @@ Json tools_of(Fields& fields) {
     tools.push_back({{"type", "function"}, {"function", std::move(function)}});
   }
   return normalized_tools(tools, "tools");
-}
-
-const Json* find_tool(const Json& tools, const std::string& name) {
-  const auto found =
-      std::find_if(tools.begin(), tools.end(), [&](const Json& tool) { return tool["function"]["name"] == name; });
-  return found == tools.end() ? nullptr : &*found;
 }
 
 /// The tool that an object's name means.
@@ -126,9 +120,9 @@ Json allowed_tools(Fields& choice, const Json& tools) {
   return allowed;
 }
 
-void read_tools(Fields& fields, GenerationRequest& request) {
+void read_responses_tools(Fields& fields, GenerationRequest& request) {
   request.parallel_tool_calls = fields.boolean("parallel_tool_calls").value_or(true);
-  Json tools = tools_of(fields);
+  Json tools = responses_tools(fields);
   const Json* given = fields.find("tool_choice");
   if (given == nullptr || !given->is_object()) {
     ToolChoice choice = parse_tool_choice(given == nullptr ? Json() : *given, tools, "tool_choice");
@@ -163,7 +157,7 @@ GenerationRequest parse_responses_request(const Json& body, const RequestDefault
   read_sampling(fields, defaults, request);
   read_reasoning(fields, *request.chat);
   request.grammar = read_format(fields);
-  read_tools(fields, request);
+  read_responses_tools(fields, request);
   request.unknown_fields = fields.unknown();
   return request;
 }

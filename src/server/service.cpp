@@ -12,13 +12,14 @@
 #include "base/error.h"
 #include "base/version.h"
 #include "server/generation_api.h"
+#include "server/http_format.h"
 #include "server/preparation.h"
 
 namespace sluice {
 
 namespace {
 
-constexpr int retry_after_seconds = 2;
+constexpr int restart_retry_after_seconds = 2;
 constexpr std::size_t most_unknown_fields = 1000;  // that the log names
 constexpr std::chrono::milliseconds poll_interval{10}, longest_look{1000};
 constexpr int looks_until_calm = 4;
@@ -43,13 +44,6 @@ Json parse_body(const std::string& body) {
   } catch (const LoadError& error) {
     throw ApiError(400, error.what());
   }
-}
-
-HttpResponse json_response(int status, const Json& json) {
-  HttpResponse response;
-  response.status = status;
-  response.body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return response;
 }
 
 }  // namespace
@@ -272,8 +266,8 @@ void Service::note_unknown_fields(const std::vector<std::string>& fields) {
 }
 
 void Service::require_open() const {
-  if (draining_) throw ApiError(503, "the server is shutting down").with_retry_after(retry_after_seconds);
-  if (model_ == nullptr) throw ApiError(503, "the model is being loaded").with_retry_after(retry_after_seconds);
+  if (draining_) throw ApiError(503, "the server is shutting down").with_retry_after(restart_retry_after_seconds);
+  if (model_ == nullptr) throw ApiError(503, "the model is being loaded").with_retry_after(restart_retry_after_seconds);
 }
 
 }  // namespace sluice

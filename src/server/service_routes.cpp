@@ -7,19 +7,13 @@
 #include "server/anthropic_messages.h"
 #include "server/embedded.h"
 #include "server/generation_api.h"
+#include "server/http_format.h"
 #include "server/service.h"
 #include "server/text_tasks.h"
 
 namespace sluice {
 
 namespace {
-
-HttpResponse json_response(int status, const Json& json) {
-  HttpResponse response;
-  response.status = status;
-  response.body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return response;
-}
 
 HttpResponse file_response(std::string_view content_type, std::string_view body) {
   HttpResponse response;

@@ -38,7 +38,7 @@ struct Parts {
   std::vector<std::int32_t> types;
 };
 
-std::shared_ptr<const Tokenizer> read(const GgufFile& file) {
+std::shared_ptr<const Tokenizer> read_tokenizer(const GgufFile& file) {
   const std::string bytes = file.bytes();
   return gguf_tokenizer(
       parse_gguf_header({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, bytes.size(), "x.gguf")
@@ -46,13 +46,13 @@ std::shared_ptr<const Tokenizer> read(const GgufFile& file) {
 }
 
 std::string error_of(const GgufFile& file) {
-  return message_of<LoadError>([&] { read(file); });
+  return message_of<LoadError>([&] { read_tokenizer(file); });
 }
 
 #define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)
 
 TEST(GgufTokenizer, EncodesMergesAndAddedTokens) {
-  const auto tokenizer = read(Parts().file().u32("tokenizer.ggml.eos_token_id", 257));
+  const auto tokenizer = read_tokenizer(Parts().file().u32("tokenizer.ggml.eos_token_id", 257));
   EXPECT_EQ(tokenizer->encode("ab<|im_end|><think>\n"), (std::vector<TokenId>{256, 257, 258, '\n'}));
   EXPECT_TRUE(tokenizer->is_special(257));
   EXPECT_FALSE(tokenizer->is_special(258));
@@ -60,7 +60,7 @@ TEST(GgufTokenizer, EncodesMergesAndAddedTokens) {
 }
 
 TEST(GgufTokenizer, IdsWithoutATokenAreUnknown) {
-  const auto tokenizer = read(Parts().file());
+  const auto tokenizer = read_tokenizer(Parts().file());
   EXPECT_EQ(tokenizer->size(), 259);
   EXPECT_EQ(tokenizer->encode("[PAD259]").size(), 8u);
 }
@@ -73,11 +73,11 @@ TEST(GgufTokenizer, MarksJoinWordsInThisFamilyOnly) {
   const std::pair<const char*, std::size_t> counts[] = {{"qwen35", 2}, {"qwen2", 3}, {"deepseek-r1-qwen", 3}};
   for (const auto& [name, count] : counts) {
     parts.pre = name;
-    EXPECT_EQ(read(parts.file())->encode("x\xcc\x81").size(), count) << name;
+    EXPECT_EQ(read_tokenizer(parts.file())->encode("x\xcc\x81").size(), count) << name;
   }
 }
 
-TEST(GgufTokenizer, IsNullWhereThereIsNone) { EXPECT_EQ(read(GgufFile().u32("a", 1)), nullptr); }
+TEST(GgufTokenizer, IsNullWhereThereIsNone) { EXPECT_EQ(read_tokenizer(GgufFile().u32("a", 1)), nullptr); }
 
 TEST(GgufTokenizer, RefusesWhatIsNotTheFamilys) {
   Parts parts;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr CommandInfo generate_info{"generate", "[MODEL] [flags]", "Complete a text.", "sluice generate"};
 
-GenerateOptions read(const std::vector<std::string>& arguments) {
+GenerateOptions read_options(const std::vector<std::string>& arguments) {
   GenerateOptions options;
   EXPECT_TRUE(read_into(options, generate_info, arguments));
   return options;
@@ -24,7 +24,7 @@ GenerateOptions read(const std::vector<std::string>& arguments) {
 
 std::string usage_error(const std::vector<std::string>& arguments) {
   try {
-    read(arguments);
+    read_options(arguments);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -54,14 +54,14 @@ class OptionsFile : public testing::Test {
 };
 
 TEST(Options, DefaultsStandUntilSomethingIsGiven) {
-  const GenerateOptions options = read({});
+  const GenerateOptions options = read_options({});
   EXPECT_EQ(*options.sampling.temperature, 1.0);
   EXPECT_FALSE(options.sampling.temperature.given());
   EXPECT_EQ(*options.engine.device, "auto");
 }
 
 TEST(Options, ValuesAreReadBehindABlankOrAnEqualsSign) {
-  const GenerateOptions options = read({"dir", "--max-tokens", "7", "--top-p=0.5", "--json"});
+  const GenerateOptions options = read_options({"dir", "--max-tokens", "7", "--top-p=0.5", "--json"});
   EXPECT_EQ(*options.model.model, "dir");
   EXPECT_EQ(*options.sampling.max_tokens, 7);
   EXPECT_EQ(*options.sampling.top_p, 0.5);
@@ -70,7 +70,7 @@ TEST(Options, ValuesAreReadBehindABlankOrAnEqualsSign) {
 
 TEST(Options, NamesOfOtherProgramsAreAliases) {
   const GenerateOptions options =
-      read({"-m", "dir", "-c", "128", "-t", "2", "-np", "3", "--temp", "0.25", "-ngl", "0"});
+      read_options({"-m", "dir", "-c", "128", "-t", "2", "-np", "3", "--temp", "0.25", "-ngl", "0"});
   EXPECT_EQ(options.model.name(), "dir");
   EXPECT_EQ(*options.engine.max_model_len, 128);
   EXPECT_EQ(*options.engine.threads, 2);
@@ -79,12 +79,12 @@ TEST(Options, NamesOfOtherProgramsAreAliases) {
 }
 
 TEST(Options, AValueThatLooksLikeAnOptionIsAValue) {
-  EXPECT_EQ(*read({"-p", "-np"}).prompt, "-np");
-  EXPECT_EQ(*read({"--presence-penalty", "-1.5"}).sampling.presence_penalty, -1.5);
+  EXPECT_EQ(*read_options({"-p", "-np"}).prompt, "-np");
+  EXPECT_EQ(*read_options({"--presence-penalty", "-1.5"}).sampling.presence_penalty, -1.5);
 }
 
 TEST(Options, RepeatedOptionsCollectAndOthersTakeTheLast) {
-  const GenerateOptions options = read({"--stop", "a", "dir", "--stop", "b", "--seed", "1", "--seed", "2"});
+  const GenerateOptions options = read_options({"--stop", "a", "dir", "--stop", "b", "--seed", "1", "--seed", "2"});
   EXPECT_EQ(*options.sampling.stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(*options.engine.seed, 2);
   EXPECT_EQ(options.model.name(), "dir");
@@ -102,7 +102,7 @@ TEST(Options, WrongUsageNamesTheOption) {
 TEST_F(OptionsFile, CommandLineWinsThenEnvironmentThenFile) {
   const std::string file = write("temperature = 0.1\ntop-k = 11\nmin-p = 0.3\nstop = [\"x\", \"y\"]\n");
   const Variable temperature("SLUICE_TEMPERATURE", "0.2"), top_k("SLUICE_TOP_K", "22");
-  const GenerateOptions options = read({"--config", file, "--temperature", "0.3"});
+  const GenerateOptions options = read_options({"--config", file, "--temperature", "0.3"});
   EXPECT_EQ(*options.sampling.temperature, 0.3);
   EXPECT_EQ(*options.sampling.top_k, 22);
   EXPECT_EQ(*options.sampling.min_p, 0.3);
@@ -113,7 +113,7 @@ TEST_F(OptionsFile, CommandLineWinsThenEnvironmentThenFile) {
 
 TEST_F(OptionsFile, TheSectionOfTheCommandWinsAndOthersArePassedOver) {
   const std::string file = write("top-k = 1\nmin-p = 0.5\njson = true\n[generate]\ntop-k = 2\n[run]\nmin-p = 0.9\n");
-  const GenerateOptions options = read({"--config", file});
+  const GenerateOptions options = read_options({"--config", file});
   EXPECT_EQ(*options.sampling.top_k, 2);
   EXPECT_EQ(*options.sampling.min_p, 0.5);
   EXPECT_TRUE(*options.json);
@@ -148,7 +148,7 @@ TEST(Options, WhatThisBuildLacksIsRefusedByName) {
       {"--speculative-tokens", "3"}, {"--kv-cache-dtype", "fp8"}, {"--state-dtype", "bf16"},
       {"--enable-prefix-caching"},   {"--n-gpu-layers", "99"}};
   for (const auto& arguments : refused) {
-    const GenerateOptions options = read(arguments);
+    const GenerateOptions options = read_options(arguments);
     try {
       options.engine.refuse_unsupported();
       ADD_FAILURE() << arguments.front() << " was accepted";
@@ -156,8 +156,9 @@ TEST(Options, WhatThisBuildLacksIsRefusedByName) {
       EXPECT_NE(std::string(error.what()).find(arguments.front()), std::string::npos) << error.what();
     }
   }
-  EXPECT_THROW(read({"--image", "x.png"}).chat.refuse_unsupported(), UsageError);
-  EXPECT_NO_THROW(read({"--device", "cpu", "-ngl", "0", "--no-enable-prefix-caching"}).engine.refuse_unsupported());
+  EXPECT_THROW(read_options({"--image", "x.png"}).chat.refuse_unsupported(), UsageError);
+  EXPECT_NO_THROW(
+      read_options({"--device", "cpu", "-ngl", "0", "--no-enable-prefix-caching"}).engine.refuse_unsupported());
 }
 
 TEST(Options, HelpNamesEveryOptionItsDefaultAndAnExample) {

@@ -12,19 +12,19 @@ namespace {
 
 // A slot: 2 layers of (3 * 100 + 4 * 10 * 10) float32 are 5,600 bytes. A block: 3 layers of keys and values, 2 heads of
 // 16 in bf16 for 64 tokens, are 24,576 bytes.
-const CacheNeeds needs{.kv_layers = 3,
-                       .kv_heads = 2,
-                       .head_dim = 16,
-                       .state_layers = 2,
-                       .conv_taps = 4,
-                       .conv_channels = 100,
-                       .value_heads = 4,
-                       .key_dim = 10,
-                       .value_dim = 10};
+const CacheNeeds three_layers{.kv_layers = 3,
+                              .kv_heads = 2,
+                              .head_dim = 16,
+                              .state_layers = 2,
+                              .conv_taps = 4,
+                              .conv_channels = 100,
+                              .value_heads = 4,
+                              .key_dim = 10,
+                              .value_dim = 10};
 constexpr std::uint64_t slot_bytes = 5600, block_bytes = 24576;
 
 CachePlan plan(std::uint64_t available, const CacheLimits& limits) {
-  return plan_caches(needs, DType::bf16, available, limits);
+  return plan_caches(three_layers, DType::bf16, available, limits);
 }
 
 std::string refusal(std::uint64_t available, const CacheLimits& limits) {
@@ -40,7 +40,7 @@ TEST(CachePlan, KnowsTheBytesOfASlotAndABlock) {
   const CachePlan bf16 = plan(1 << 30, {.max_context = 1000});
   EXPECT_EQ(bf16.bytes_per_slot, slot_bytes);
   EXPECT_EQ(bf16.bytes_per_block, block_bytes);
-  EXPECT_EQ(plan_caches(needs, DType::f32, 1 << 30, {.max_context = 1000}).bytes_per_block, 2 * block_bytes);
+  EXPECT_EQ(plan_caches(three_layers, DType::f32, 1 << 30, {.max_context = 1000}).bytes_per_block, 2 * block_bytes);
 }
 
 TEST(CachePlan, ThePublishedSizesOfTheSmallestModelComeOut) {
@@ -115,10 +115,10 @@ TEST(CachePlan, ALengthBeyondTheContextIsRefused) {
 }
 
 TEST(CachePlan, AModelWithoutOneKindOfLayerPaysNothingForIt) {
-  CacheNeeds no_state = needs;
+  CacheNeeds no_state = three_layers;
   no_state.state_layers = 0;
   EXPECT_EQ(plan_caches(no_state, DType::bf16, 1 << 20, {.max_context = 1000}).bytes_per_slot, 0u);
-  CacheNeeds no_kv = needs;
+  CacheNeeds no_kv = three_layers;
   no_kv.kv_layers = 0;
   const CachePlan caches = plan_caches(no_kv, DType::bf16, 1 << 20, {.max_context = 1000});
   EXPECT_EQ(caches.bytes_per_block, 0u);

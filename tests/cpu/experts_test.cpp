@@ -6,7 +6,7 @@
 namespace sluice {
 namespace {
 
-struct Sizes {
+struct ExpertSizes {
   std::int64_t experts = 7, choices = 3, hidden = 40, inner = 24;
 };
 
@@ -28,7 +28,7 @@ class Experts : public testing::TestWithParam<std::string> {
     return all;
   }
   /// Each row to different experts at random, never to the last of them.
-  Routing random_routing(std::int64_t rows, const Sizes& sizes) {
+  Routing random_routing(std::int64_t rows, const ExpertSizes& sizes) {
     std::vector<std::int32_t> chosen;
     for (std::int64_t row = 0; row < rows; ++row) {
       const std::vector<std::int32_t> order = source_.shuffled(static_cast<std::int32_t>(sizes.experts - 1));
@@ -42,7 +42,7 @@ class Experts : public testing::TestWithParam<std::string> {
     return sum;
   }
   static std::vector<double> expected(const Tensor& x, const Routing& routing, const Matrices& gate_up,
-                                      const Matrices& down, const Sizes& sizes) {
+                                      const Matrices& down, const ExpertSizes& sizes) {
     std::vector<double> sums;
     for (std::int64_t row = 0; row < x.size(0); ++row) {
       const std::vector<double> input(x.row<float>(row), x.row<float>(row) + sizes.hidden);
@@ -69,7 +69,7 @@ class Experts : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Experts, AreTheWeightedSumOfTheChosenOnes) {
-  const Sizes sizes;
+  const ExpertSizes sizes;
   const auto ops = backend();
   const Matrices gate_up = matrices(sizes.experts, 2 * sizes.inner, sizes.hidden);
   const Matrices down = matrices(sizes.experts, sizes.hidden, sizes.inner);
@@ -83,7 +83,7 @@ TEST_P(Experts, AreTheWeightedSumOfTheChosenOnes) {
 }
 
 TEST_P(Experts, GiveARowTheSameBitsWhateverIsBesideIt) {
-  const Sizes sizes;
+  const ExpertSizes sizes;
   const auto ops = backend(), alone = backend(1);
   const Matrices gate_up = matrices(sizes.experts, 2 * sizes.inner, sizes.hidden);
   const Matrices down = matrices(sizes.experts, sizes.hidden, sizes.inner);
@@ -104,7 +104,7 @@ TEST_P(Experts, GiveARowTheSameBitsWhateverIsBesideIt) {
 }
 
 TEST_P(Experts, OutsideTheTableAreABug) {
-  const Sizes sizes;
+  const ExpertSizes sizes;
   const auto ops = backend();
   const auto first = ops->placer().place_experts(matrices(sizes.experts, 2 * sizes.inner, sizes.hidden).parts);
   const auto second = ops->placer().place_experts(matrices(sizes.experts, sizes.hidden, sizes.inner).parts);

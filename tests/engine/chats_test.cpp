@@ -12,11 +12,9 @@
 namespace sluice::test {
 namespace {
 
-const std::filesystem::path tiny = source_dir() / "models/tiny";
-
 Json text_chats() {
   Json kept = Json::array();
-  for (const Json& chat : parse_json(read_text_file(tiny / "expected/chats.json"), "chats.json")) {
+  for (const Json& chat : parse_json(read_text_file(tiny_model() / "expected/chats.json"), "chats.json")) {
     if (chat["media"].empty()) kept.push_back(chat);
   }
   return kept;
@@ -29,7 +27,7 @@ std::string render(const ChatTemplate& chat_template, const Json& chat) {
 }
 
 TEST(Chats, RenderAsTheReferenceDoes) {
-  const auto chat_template = ChatTemplate::load(tiny);
+  const auto chat_template = ChatTemplate::load(tiny_model());
   const Json chats = text_chats();
   ASSERT_GE(chats.size(), 20u);
   for (const Json& chat : chats)
@@ -37,7 +35,7 @@ TEST(Chats, RenderAsTheReferenceDoes) {
 }
 
 TEST(Chats, TokenizeAsTheReferenceDoes) {
-  const auto tokenizer = Tokenizer::load(tiny);
+  const auto tokenizer = Tokenizer::load(tiny_model());
   for (const Json& chat : text_chats()) {
     EXPECT_EQ(tokenizer->encode(chat["rendered"].get<std::string>()), chat["prompt_ids"].get<std::vector<TokenId>>())
         << chat["name"];
@@ -45,8 +43,8 @@ TEST(Chats, TokenizeAsTheReferenceDoes) {
 }
 
 TEST(Chats, BeginWithTheLogitsOfTheReference) {
-  const Golden golden(tiny / "expected/chats_logits.safetensors");
-  ModelRunner runner(tiny, {.threads = 2, .compute = Compute::f32, .instruction_set = ""});
+  const Golden golden(tiny_model() / "expected/chats_logits.safetensors");
+  ModelRunner runner(tiny_model(), {.threads = 2, .compute = Compute::f32, .instruction_set = ""});
   for (const Json& chat : text_chats()) {
     const auto name = chat["name"].get<std::string>();
     const Rows expected = golden.rows(name + ".first_logits");
@@ -85,12 +83,12 @@ class Collector {
 
 TEST(Chats, AnswerWithTheTokensOfTheReference) {
   auto ops = make_cpu_backend({.threads = 2, .compute = Compute::f32, .instruction_set = ""});
-  const auto checkpoint = open_safetensors(tiny);
-  auto model = load_model(read_config(tiny), *checkpoint, *ops);
+  const auto checkpoint = open_safetensors(tiny_model());
+  auto model = load_model(read_config(tiny_model()), *checkpoint, *ops);
   EngineOptions options;
   options.max_model_len = 2048;
   options.max_num_seqs = 32;
-  options.vocabulary_size = Tokenizer::load(tiny)->size();
+  options.vocabulary_size = Tokenizer::load(tiny_model())->size();
   options.stop_tokens = {1653, 1651};
   Engine engine(std::move(ops), std::move(model), options);
 

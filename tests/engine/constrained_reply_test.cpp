@@ -12,14 +12,12 @@
 namespace sluice::test {
 namespace {
 
-const std::filesystem::path tiny = source_dir() / "models/tiny";
-
 class ConstrainedReply : public testing::Test {
  protected:
   void SetUp() override {
     if (!grammars_supported()) GTEST_SKIP() << "this build has no xgrammar";
     auto ops = make_cpu_backend({.threads = 2, .compute = Compute::f32, .instruction_set = ""});
-    auto model = load_model(read_config(tiny), *checkpoint_, *ops);
+    auto model = load_model(read_config(tiny_model()), *checkpoint_, *ops);
     EngineOptions options;
     options.max_model_len = 1024;
     options.max_num_seqs = 8;
@@ -74,9 +72,9 @@ class ConstrainedReply : public testing::Test {
     return told;
   }
 
-  std::shared_ptr<const Tokenizer> tokenizer_ = Tokenizer::load(tiny);
-  std::shared_ptr<const ChatTemplate> template_ = ChatTemplate::load(tiny);
-  std::unique_ptr<Checkpoint> checkpoint_ = open_safetensors(tiny);
+  std::shared_ptr<const Tokenizer> tokenizer_ = Tokenizer::load(tiny_model());
+  std::shared_ptr<const ChatTemplate> template_ = ChatTemplate::load(tiny_model());
+  std::unique_ptr<Checkpoint> checkpoint_ = open_safetensors(tiny_model());
   std::vector<TokenId> stops_;
   std::unique_ptr<GrammarCompiler> compiler_;
   std::unique_ptr<Engine> engine_;

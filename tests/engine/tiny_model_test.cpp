@@ -14,12 +14,11 @@ namespace {
 constexpr int conversations = 64;
 constexpr int reply_tokens = 16;
 constexpr float excused_gap = 1e-4f;  // between the two best tokens; the noise of float32 is below it
-const std::filesystem::path tiny = source_dir() / "models/tiny";
 
 struct TinyEngine {
   explicit TinyEngine(int max_num_seqs) {
     auto ops = make_cpu_backend({.threads = 2, .compute = Compute::f32, .instruction_set = ""});
-    auto model = load_model(read_config(tiny), *checkpoint, *ops);
+    auto model = load_model(read_config(tiny_model()), *checkpoint, *ops);
     EngineOptions options;
     options.max_model_len = 512;
     options.max_num_seqs = max_num_seqs;
@@ -37,14 +36,14 @@ struct TinyEngine {
     engine->submit(std::move(request));
   }
 
-  std::unique_ptr<Checkpoint> checkpoint = open_safetensors(tiny);
+  std::unique_ptr<Checkpoint> checkpoint = open_safetensors(tiny_model());
   Recorder recorder;
   std::unique_ptr<Engine> engine;
 };
 
 /// Beginnings of real chats, each with a random part of its own.
 std::vector<std::vector<TokenId>> random_prompts() {
-  const Json chats = parse_json(read_text_file(tiny / "expected/chats.json"), "chats.json");
+  const Json chats = parse_json(read_text_file(tiny_model() / "expected/chats.json"), "chats.json");
   std::mt19937 random(3);
   std::vector<std::vector<TokenId>> prompts;
   while (prompts.size() < conversations) {

@@ -8,13 +8,11 @@
 namespace sluice::test {
 namespace {
 
-const CpuOptions reference{.threads = 1, .compute = Compute::f32, .instruction_set = ""};
-
 std::filesystem::path golden_dir(const std::string& name) { return source_dir() / "tests/data/golden" / name; }
 
 Rows logits_of(const std::filesystem::path& directory) {
   const Golden golden(golden_dir("dense-ratio3") / "expected.safetensors");
-  return ModelRunner(directory, reference).run(golden.ids("ids.65")).logits;
+  return ModelRunner(directory, reference_options).run(golden.ids("ids.65")).logits;
 }
 
 void expect_same(

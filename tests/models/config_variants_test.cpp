@@ -10,13 +10,10 @@
 namespace sluice::test {
 namespace {
 
-const CpuOptions reference{.threads = 2, .compute = Compute::f32, .instruction_set = ""};
-const std::filesystem::path dense = source_dir() / "tests/data/golden/dense-ratio3";
-
 TEST(ConfigVariants, YarnAndAttentionBiasesAnswerAsTheReferenceDoes) {
   const auto directory = source_dir() / "tests/data/golden/text-yarn-bias";
   const Golden golden(directory / "expected.safetensors");
-  ModelRunner runner(directory, reference);
+  ModelRunner runner(directory, reference_options);
   ASSERT_EQ(golden.lengths().size(), 4u);
   for (const int length : golden.lengths()) {
     const auto n = std::to_string(length);
@@ -44,13 +41,13 @@ TEST(ConfigVariants, AttentionWithoutAnOutputGateIsAGateOfOneHalf) {
     return tensor;
   };
   rewrite_checkpoint(
-      dense, gated.path(),
+      dense_golden(), gated.path(),
       [&](NamedTensor tensor) -> std::vector<NamedTensor> {
         return {is(tensor, "q_proj") ? rewrite_q(std::move(tensor), true) : std::move(tensor)};
       },
       [](Json&) {});
   rewrite_checkpoint(
-      dense, plain.path(),
+      dense_golden(), plain.path(),
       [&](NamedTensor tensor) -> std::vector<NamedTensor> {
         if (is(tensor, "q_proj")) return {rewrite_q(std::move(tensor), false)};
         if (!is(tensor, "o_proj")) return {std::move(tensor)};
@@ -61,14 +58,14 @@ TEST(ConfigVariants, AttentionWithoutAnOutputGateIsAGateOfOneHalf) {
         return {std::move(tensor)};
       },
       [](Json& config) { config["text_config"]["attn_output_gate"] = false; });
-  const auto ids = Golden(dense / "expected.safetensors").ids("ids.65");
-  EXPECT_EQ(ModelRunner(plain.path(), reference).run(ids, 0, true).logits,
-            ModelRunner(gated.path(), reference).run(ids, 0, true).logits);
+  const auto ids = Golden(dense_golden() / "expected.safetensors").ids("ids.65");
+  EXPECT_EQ(ModelRunner(plain.path(), reference_options).run(ids, 0, true).logits,
+            ModelRunner(gated.path(), reference_options).run(ids, 0, true).logits);
 }
 
 TEST(ConfigVariants, ASigmoidOutputGateOfTheDeltaNetIsHonoured) {
-  const auto checkpoint = open_safetensors(dense);
-  Json config = read_config(dense);
+  const auto checkpoint = open_safetensors(dense_golden());
+  Json config = read_config(dense_golden());
   config["text_config"]["output_gate_type"] = "sigmoid";
   EXPECT_EQ(parse_qwen3_5_config(config).output_gate, GateActivation::sigmoid);
 }

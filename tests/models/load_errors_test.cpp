@@ -9,13 +9,10 @@
 namespace sluice::test {
 namespace {
 
-const CpuOptions reference{.threads = 1, .compute = Compute::f32, .instruction_set = ""};
-const std::filesystem::path dense = source_dir() / "tests/data/golden/dense-ratio3";
-
 std::string error_with(const Rewrite& rewrite, const std::function<void(Json&)>& change_config = [](Json&) {}) {
   const TemporaryDirectory directory;
-  rewrite_checkpoint(dense, directory.path(), rewrite, change_config);
-  return message_of<LoadError>([&] { ModelRunner(directory.path(), reference); });
+  rewrite_checkpoint(dense_golden(), directory.path(), rewrite, change_config);
+  return message_of<LoadError>([&] { ModelRunner(directory.path(), reference_options); });
 }
 
 /// Of the checkpoint in blocks of 8-bit floats.
@@ -23,7 +20,7 @@ std::string quantized_error(const Rewrite& rewrite) {
   const TemporaryDirectory directory;
   rewrite_checkpoint(source_dir() / "tests/data/golden/dense-ratio3-fp8-block", directory.path(), rewrite,
                      [](Json&) {});
-  return message_of<LoadError>([&] { ModelRunner(directory.path(), reference); });
+  return message_of<LoadError>([&] { ModelRunner(directory.path(), reference_options); });
 }
 
 std::string config_error(const std::function<void(Json& text)>& change) {
@@ -163,7 +160,7 @@ TEST(LoadErrors, RefuseRopeTypesByName) {
 }
 
 TEST(Config, ListsKeysThatNobodyKnows) {
-  Json config = read_config(dense);
+  Json config = read_config(dense_golden());
   EXPECT_EQ(unknown_config_keys(config), std::vector<std::string>{});
   config["new_thing"] = 1;
   config["text_config"]["sliding_window"] = 4096;
@@ -175,13 +172,13 @@ TEST(Config, ListsKeysThatNobodyKnows) {
 }
 
 TEST(Config, KeepsAVisionTowerThatTheCheckpointHas) {
-  EXPECT_EQ(ModelRunner(dense, reference).model().info().image_token, 310);
+  EXPECT_EQ(ModelRunner(dense_golden(), reference_options).model().info().image_token, 310);
 }
 
 TEST(Config, RefusesAVisionTowerOfAnotherShape) {
-  const auto checkpoint = open_safetensors(dense);
-  const auto ops = make_cpu_backend(reference);
-  Json config = read_config(dense);
+  const auto checkpoint = open_safetensors(dense_golden());
+  const auto ops = make_cpu_backend(reference_options);
+  Json config = read_config(dense_golden());
   config["vision_config"]["depth"] = 3;
   EXPECT_SAYS(message_of<LoadError>([&] { load_model(config, *checkpoint, *ops); }), "model.visual.blocks.2");
   config["vision_config"]["depth"] = 1;

@@ -8,13 +8,13 @@
 namespace sluice {
 namespace {
 
-const Json right_body = Json::parse(R"({"messages": [{"role": "user", "content": "Hi"}]})");
+const Json chat_list_body = Json::parse(R"({"messages": [{"role": "user", "content": "Hi"}]})");
 
 Json normalized(const std::string& messages) { return normalized_messages(Json::parse(messages), "messages"); }
 
 TEST(ChatMessages, OfAWrongFormAreRefusedByTheirPath) {
   expect_refused(
-      parse_chat_request, right_body,
+      parse_chat_request, chat_list_body,
       {{R"({"messages": null})", "messages: this field is required", "messages"},
        {R"({"messages": "Hi"})", "messages: expected an array, found \"Hi\"", "messages"},
        {R"({"messages": []})", "messages: at least one message is needed", "messages"},
@@ -59,7 +59,7 @@ TEST(ChatMessages, OfAWrongFormAreRefusedByTheirPath) {
 TEST(ChatMessages, WithPartsThatAreNoTextAreRefusedByThePart) {
   for (const char* type : {"image_url", "input_image", "image", "video_url", "input_video", "video", "input_audio",
                            "audio_url", "audio", "file", "input_file"}) {
-    expect_refused(parse_chat_request, right_body,
+    expect_refused(parse_chat_request, chat_list_body,
                    {{std::string(R"({"messages": [{"role": "user", "content": [{"type": "text", "text": "See"},
                                     {"type": ")") +
                          type + R"("}]}]})",
@@ -75,7 +75,7 @@ TEST(ChatMessages, WithToolCallsOfAWrongFormAreRefusedByTheirPath) {
     return R"({"messages": [{"role": "assistant", "tool_calls": )" + calls + "}]}";
   };
   expect_refused(
-      parse_chat_request, right_body,
+      parse_chat_request, chat_list_body,
       {{message(R"({})"), place + ": expected an array, found an object", place},
        {message(R"([5])"), place + "[0]: expected an object, found 5", place + "[0]"},
        {message(R"([{"type": "custom"}])"), place + R"([0].type: expected one of "function", found "custom")",

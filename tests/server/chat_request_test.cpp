@@ -9,10 +9,10 @@
 namespace sluice {
 namespace {
 
-const Json right_body = Json::parse(R"({"messages": [{"role": "user", "content": "Hi"}]})");
+const Json chat_body = Json::parse(R"({"messages": [{"role": "user", "content": "Hi"}]})");
 
-GenerationRequest parse(const std::string& fields) {
-  return parse_chat_request(with_fields(right_body, fields), test_defaults());
+GenerationRequest parse_chat(const std::string& fields) {
+  return parse_chat_request(with_fields(chat_body, fields), test_defaults());
 }
 
 /// Fields of a request with two tools, and others.
@@ -35,7 +35,7 @@ TEST(ChatRequest, OfAModelWithoutTemplateIsRefused) {
   RequestDefaults defaults = test_defaults();
   defaults.has_chat = false;
   try {
-    parse_chat_request(right_body, defaults);
+    parse_chat_request(chat_body, defaults);
     ADD_FAILURE() << "accepted";
   } catch (const ApiError& error) {
     EXPECT_STREQ(error.what(), "this model has no chat template; use /v1/completions");
@@ -44,7 +44,7 @@ TEST(ChatRequest, OfAModelWithoutTemplateIsRefused) {
 
 TEST(ChatRequest, WithAFieldOfAWrongFormIsRefusedByItsName) {
   expect_refused(
-      parse_chat_request, right_body,
+      parse_chat_request, chat_body,
       {{R"({"logprobs": 1})", "logprobs: expected true or false, found 1", "logprobs"},
        {R"({"logprobs": true, "top_logprobs": 6})", "top_logprobs: expected an integer from 0 to 5, found 6",
         "top_logprobs"},
@@ -85,7 +85,7 @@ TEST(ChatRequest, WithToolsOfAWrongFormIsRefusedByTheirPath) {
   const std::string name_rule =
       R"(tools[0].function.name: expected a name of 1 to 64 letters, digits, "_", "-" or ".")";
   expect_refused(
-      parse_chat_request, right_body,
+      parse_chat_request, chat_body,
       {{R"({"tools": {}})", "tools: expected an array of tools, found an object", "tools"},
        {R"({"tools": ["add"]})", "tools[0]: expected an object, found \"add\"", "tools[0]"},
        {R"({"tools": [{"type": "web_search"}]})", R"(tools[0].type: expected one of "function", found "web_search")",
@@ -128,7 +128,7 @@ TEST(ChatRequest, WithAToolChoiceThatCannotBeIsRefused) {
 }
 
 TEST(ChatRequest, ShowsItsToolsToTheTemplateAsTheyCameButForNulls) {
-  const GenerationRequest request = parse(R"({"tools": [{"type": "function", "function": {"description": "Adds.",
+  const GenerationRequest request = parse_chat(R"({"tools": [{"type": "function", "function": {"description": "Adds.",
       "name": "add", "parameters": {"type": "object", "properties": {"a": {"default": null}}}, "strict": null}},
       {"function": {"name": "say", "x": 1}}]})");
   EXPECT_EQ(request.chat->tools.dump(),
@@ -143,30 +143,30 @@ TEST(ChatRequest, ShowsItsToolsToTheTemplateAsTheyCameButForNulls) {
 TEST(ChatRequest, WithoutToolsHasNone) {
   for (const char* fields : {R"({})", R"({"tools": []})", R"({"tools": null, "tool_choice": null})",
                              R"({"tools": [], "tool_choice": "auto"})", R"({"tool_choice": "none"})"})
-    EXPECT_TRUE(parse(fields).chat->tools.is_null()) << fields;
+    EXPECT_TRUE(parse_chat(fields).chat->tools.is_null()) << fields;
 }
 
 TEST(ChatRequest, ThatWantsNoCallsHidesItsTools) {
-  const GenerationRequest request = parse(with_tools(R"(, "tool_choice": "none", "guided_regex": "a")"));
+  const GenerationRequest request = parse_chat(with_tools(R"(, "tool_choice": "none", "guided_regex": "a")"));
   EXPECT_EQ(request.tool_choice.kind, ToolChoice::Kind::none);
   EXPECT_TRUE(request.chat->tools.is_null());
   EXPECT_EQ(request.grammar->kind, GrammarSource::Kind::regex);
 }
 
 TEST(ChatRequest, ThatRequiresACallHasAGrammarOfAllTools) {
-  const GenerationRequest request = parse(with_tools(R"(, "tool_choice": "required")"));
+  const GenerationRequest request = parse_chat(with_tools(R"(, "tool_choice": "required")"));
   EXPECT_EQ(request.tool_choice.kind, ToolChoice::Kind::required);
   ASSERT_TRUE(request.grammar);
   EXPECT_EQ(request.grammar->kind, GrammarSource::Kind::tool_calls);
   EXPECT_EQ(request.grammar->tools, request.chat->tools);
   EXPECT_TRUE(request.grammar->parallel_tool_calls);
-  EXPECT_FALSE(
-      parse(with_tools(R"(, "tool_choice": "required", "parallel_tool_calls": false)")).grammar->parallel_tool_calls);
+  EXPECT_FALSE(parse_chat(with_tools(R"(, "tool_choice": "required", "parallel_tool_calls": false)"))
+                   .grammar->parallel_tool_calls);
 }
 
 TEST(ChatRequest, ThatNamesAToolHasAGrammarOfOneCallOfIt) {
   const GenerationRequest request =
-      parse(with_tools(R"(, "tool_choice": {"type": "function", "function": {"name": "say"}})"));
+      parse_chat(with_tools(R"(, "tool_choice": {"type": "function", "function": {"name": "say"}})"));
   EXPECT_EQ(request.tool_choice.kind, ToolChoice::Kind::named);
   EXPECT_EQ(request.tool_choice.name, "say");
   EXPECT_EQ(request.chat->tools.size(), 2u);
@@ -176,7 +176,7 @@ TEST(ChatRequest, ThatNamesAToolHasAGrammarOfOneCallOfIt) {
 }
 
 TEST(ChatRequest, SaysWhetherTheModelIsToThink) {
-  const auto variables = [](const char* fields) { return parse(fields).chat->variables; };
+  const auto variables = [](const char* fields) { return parse_chat(fields).chat->variables; };
   EXPECT_EQ(variables("{}"), Json::object());
   EXPECT_EQ(variables(R"({"enable_thinking": false})"), Json({{"enable_thinking", false}}));
   EXPECT_EQ(variables(R"({"chat_template_kwargs": {"enable_thinking": false, "x": [1]}, "enable_thinking": true})"),
@@ -192,39 +192,39 @@ TEST(ChatRequest, BoundsTheVariablesOfTheTemplate) {
   Json fields = {{"chat_template_kwargs", Json::object()}};
   for (int i = 0; i < 65; ++i) fields["chat_template_kwargs"]["x" + std::to_string(i)] = i;
   expect_refused(
-      parse_chat_request, right_body,
+      parse_chat_request, chat_body,
       {{fields.dump(), "chat_template_kwargs: at most 64 names are taken, found 65", "chat_template_kwargs"}});
 }
 
 TEST(ChatRequest, BeginsANewMessageOrGoesOnWithTheLast) {
-  EXPECT_TRUE(parse("{}").chat->add_generation_prompt);
-  EXPECT_FALSE(parse(R"({"add_generation_prompt": false})").chat->add_generation_prompt);
+  EXPECT_TRUE(parse_chat("{}").chat->add_generation_prompt);
+  EXPECT_FALSE(parse_chat(R"({"add_generation_prompt": false})").chat->add_generation_prompt);
   for (const char* fields :
        {R"({"continue_final_message": true})", R"({"continue_final_message": true, "add_generation_prompt": false})"}) {
-    EXPECT_TRUE(parse(fields).chat->continue_final_message);
-    EXPECT_FALSE(parse(fields).chat->add_generation_prompt);
+    EXPECT_TRUE(parse_chat(fields).chat->continue_final_message);
+    EXPECT_FALSE(parse_chat(fields).chat->add_generation_prompt);
   }
 }
 
 TEST(ChatRequest, CountsAlternativesWhereLogprobsAreWanted) {
-  EXPECT_EQ(parse(R"({"logprobs": true})").sampling.top_logprobs, 0);
-  EXPECT_EQ(parse(R"({"logprobs": true, "top_logprobs": 5})").sampling.top_logprobs, 5);
-  EXPECT_EQ(parse(R"({"logprobs": false, "top_logprobs": 0})").sampling.top_logprobs, -1);
+  EXPECT_EQ(parse_chat(R"({"logprobs": true})").sampling.top_logprobs, 0);
+  EXPECT_EQ(parse_chat(R"({"logprobs": true, "top_logprobs": 5})").sampling.top_logprobs, 5);
+  EXPECT_EQ(parse_chat(R"({"logprobs": false, "top_logprobs": 0})").sampling.top_logprobs, -1);
 }
 
 TEST(ChatRequest, PrefersTheNewerNameOfItsLength) {
-  EXPECT_EQ(parse(R"({"max_tokens": 5, "max_completion_tokens": 3})").sampling.max_tokens, 3);
+  EXPECT_EQ(parse_chat(R"({"max_tokens": 5, "max_completion_tokens": 3})").sampling.max_tokens, 3);
 }
 
 TEST(ChatRequest, ReadsTheRest) {
-  const GenerationRequest request = parse(R"({"parallel_tool_calls": false, "include_reasoning": false,
+  const GenerationRequest request = parse_chat(R"({"parallel_tool_calls": false, "include_reasoning": false,
       "separate_reasoning": false, "user": "u", "metadata": {}, "store": true, "service_tier": "auto",
       "prompt_cache_key": "k", "safety_identifier": "s", "verbosity": "low", "modalities": ["text"], "echo": false})");
   EXPECT_FALSE(request.parallel_tool_calls);
   EXPECT_FALSE(request.include_reasoning);
   EXPECT_FALSE(request.separate_reasoning);
   EXPECT_TRUE(request.unknown_fields.empty());
-  EXPECT_EQ(request.chat->messages, right_body["messages"]);
+  EXPECT_EQ(request.chat->messages, chat_body["messages"]);
   EXPECT_TRUE(request.prompts.empty());
 }
 

@@ -12,17 +12,15 @@
 namespace sluice {
 namespace {
 
-const ReplyIdentity identity{"abcdefghijklmnopqrstuvwx", 1700000000, "tiny", "fp"};
-
-std::vector<Json> streamed(const GenerationRequest& request, const std::vector<ReplyDelta>& deltas,
-                           const ReplyResult& result) {
-  const std::string stream = written_stream(*make_chat_writer(request, identity), deltas, result);
+std::vector<Json> streamed_chat(const GenerationRequest& request, const std::vector<ReplyDelta>& deltas,
+                                const ReplyResult& result) {
+  const std::string stream = written_stream(*make_chat_writer(request, test_identity), deltas, result);
   EXPECT_TRUE(is_done(stream));
   return openai_events(stream);
 }
 
-Json whole(const GenerationRequest& request, const ReplyResult& result) {
-  return make_chat_writer(request, identity)->whole(result);
+Json whole_chat(const GenerationRequest& request, const ReplyResult& result) {
+  return make_chat_writer(request, test_identity)->whole(result);
 }
 
 void append_text(Json& message, const Json& delta, const char* key) {
@@ -32,7 +30,7 @@ void append_text(Json& message, const Json& delta, const char* key) {
 }
 
 /// The first choice's message, put together as OpenAI's client does it.
-Json joined_message(const std::vector<Json>& events) {
+Json joined_chat(const std::vector<Json>& events) {
   Json message = {{"role", nullptr},
                   {"content", nullptr},
                   {"refusal", nullptr},
@@ -59,12 +57,12 @@ Json joined_message(const std::vector<Json>& events) {
   return message;
 }
 
-ReportedToken token(TokenId id, const std::string& bytes, float logprob) {
+ReportedToken chat_token(TokenId id, const std::string& bytes, float logprob) {
   return {id, bytes, logprob, {{id, bytes, logprob}, {9, "\xE4", -4.0f}, {8, "x", -5.0f}}, 1};
 }
 
 TEST(ChatWriter, ShowsAWholeReply) {
-  EXPECT_EQ(whole({}, full_result()), Json::parse(R"({
+  EXPECT_EQ(whole_chat({}, full_result()), Json::parse(R"({
       "id": "chatcmpl-abcdefghijklmnopqrstuvwx", "object": "chat.completion", "created": 1700000000, "model": "tiny",
       "system_fingerprint": "fp", "service_tier": null,
       "choices": [{"index": 0,
@@ -84,29 +82,29 @@ TEST(ChatWriter, ShowsAWholeReply) {
 TEST(ChatWriter, ShowsAReplyWithoutTextAsNull) {
   ReplyResult result = full_result();
   result.choices[0].reply = {};
-  const Json message = whole({}, result)["choices"][0]["message"];
+  const Json message = whole_chat({}, result)["choices"][0]["message"];
   EXPECT_TRUE(message["content"].is_null());
   EXPECT_TRUE(message["reasoning_content"].is_null());
   EXPECT_FALSE(message.contains("tool_calls"));
 }
 
 TEST(ChatWriter, StreamsWhatItShowsWhole) {
-  EXPECT_EQ(joined_message(streamed({}, full_deltas(), full_result())),
-            whole({}, full_result())["choices"][0]["message"]);
+  EXPECT_EQ(joined_chat(streamed_chat({}, full_deltas(), full_result())),
+            whole_chat({}, full_result())["choices"][0]["message"]);
 }
 
 TEST(ChatWriter, StreamsTheSameInItsGeneralForm) {
   GenerationRequest request;
   request.return_token_ids = true;
-  EXPECT_EQ(joined_message(streamed(request, full_deltas(), full_result())),
-            whole({}, full_result())["choices"][0]["message"]);
+  EXPECT_EQ(joined_chat(streamed_chat(request, full_deltas(), full_result())),
+            whole_chat({}, full_result())["choices"][0]["message"]);
 }
 
 TEST(ChatWriter, WritesEventsOfOneForm) {
   for (const bool general : {false, true}) {
     GenerationRequest request;
     request.continuous_usage = general;
-    const std::vector<Json> events = streamed(request, {{"", "a", {}}}, full_result());
+    const std::vector<Json> events = streamed_chat(request, {{"", "a", {}}}, full_result());
     ASSERT_EQ(events.size(), 3u);
     EXPECT_EQ(events[0]["choices"][0]["delta"], Json::parse(R"({"role": "assistant", "content": ""})"));
     EXPECT_EQ(events[1], Json::parse(R"({"id": "chatcmpl-abcdefghijklmnopqrstuvwx", "object": "chat.completion.chunk",
@@ -121,7 +119,7 @@ TEST(ChatWriter, WritesEventsOfOneForm) {
 TEST(ChatWriter, EndsAStreamWithTheUsageIfAsked) {
   GenerationRequest request;
   request.include_usage = true;
-  const std::vector<Json> events = streamed(request, full_deltas(), full_result());
+  const std::vector<Json> events = streamed_chat(request, full_deltas(), full_result());
   for (std::size_t i = 0; i + 1 < events.size(); ++i) {
     EXPECT_EQ(events[i]["choices"].size(), 1u);
     EXPECT_TRUE(events[i].at("usage").is_null());
@@ -133,12 +131,12 @@ TEST(ChatWriter, EndsAStreamWithTheUsageIfAsked) {
 TEST(ChatWriter, ShowsTheUsageInEveryEventIfAsked) {
   GenerationRequest request;
   request.include_usage = request.continuous_usage = true;
-  for (const Json& event : streamed(request, full_deltas(), full_result()))
+  for (const Json& event : streamed_chat(request, full_deltas(), full_result()))
     EXPECT_EQ(event.at("usage")["prompt_tokens"], 20);
 }
 
 TEST(ChatWriter, WritesNothingForDeltasWithoutText) {
-  const auto writer = make_chat_writer({}, identity);
+  const auto writer = make_chat_writer({}, test_identity);
   std::string out;
   writer->add({0, {}, {}}, {}, out);
   EXPECT_EQ(out, "");
@@ -151,7 +149,7 @@ TEST(ChatWriter, EscapesAnyTextToTheSameJsonInBothForms) {
   GenerationRequest general;
   general.return_token_ids = true;
   for (const GenerationRequest& request : {GenerationRequest(), general}) {
-    const Json message = joined_message(streamed(request, {{text, text, {}}}, result));
+    const Json message = joined_chat(streamed_chat(request, {{text, text, {}}}, result));
     EXPECT_EQ(message["content"], text);
     EXPECT_EQ(message["reasoning"], text);
   }
@@ -162,14 +160,14 @@ TEST(ChatWriter, ReplacesBytesThatAreNoUtf8) {
   general.return_token_ids = true;
   for (const GenerationRequest& request : {GenerationRequest(), general}) {
     const Json message =
-        joined_message(streamed(request, {{"r\xFF", "a\xE4\xB8", {}}, {"", "\x80z", {}}}, full_result()));
+        joined_chat(streamed_chat(request, {{"r\xFF", "a\xE4\xB8", {}}, {"", "\x80z", {}}}, full_result()));
     EXPECT_EQ(message["content"], "a\uFFFD\uFFFDz");
     EXPECT_EQ(message["reasoning"], "r\uFFFD");
   }
 }
 
 TEST(ChatWriter, BreaksAStreamOffWithTheError) {
-  const auto writer = make_chat_writer({}, identity);
+  const auto writer = make_chat_writer({}, test_identity);
   std::string out;
   writer->fail(ApiError(503, "the server is shutting down"), out);
   EXPECT_EQ(openai_events(out), std::vector<Json>{Json::parse(R"({"error": {"message": "the server is shutting down",
@@ -178,14 +176,14 @@ TEST(ChatWriter, BreaksAStreamOffWithTheError) {
 
 TEST(ChatWriter, PingsWithAComment) {
   std::string out;
-  make_chat_writer({}, identity)->ping(out);
+  make_chat_writer({}, test_identity)->ping(out);
   EXPECT_EQ(out, ": ping\n\n");
 }
 
 TEST(ChatWriter, StreamsSeveralChoicesAndHasTheTimingsInTheLastEnd) {
   GenerationRequest request;
   request.n = 2;
-  const auto writer = make_chat_writer(request, identity);
+  const auto writer = make_chat_writer(request, test_identity);
   std::string out;
   ReplyResult result = full_result();
   result.choices.resize(2);
@@ -211,28 +209,28 @@ TEST(ChatWriter, TellsWhatStoppedAChoice) {
   ChoiceEnd& end = result.choices[0].end;
   end.reason = ChoiceEnd::Reason::stop;
   end.stop_string = "END";
-  EXPECT_EQ(whole({}, result)["choices"][0]["stop_reason"], "END");
-  EXPECT_EQ(streamed({}, {}, result).back()["choices"][0]["stop_reason"], "END");
+  EXPECT_EQ(whole_chat({}, result)["choices"][0]["stop_reason"], "END");
+  EXPECT_EQ(streamed_chat({}, {}, result).back()["choices"][0]["stop_reason"], "END");
   end.stop_string.reset();
   end.stop_token = 7;
-  EXPECT_EQ(whole({}, result)["choices"][0]["stop_reason"], 7);
+  EXPECT_EQ(whole_chat({}, result)["choices"][0]["stop_reason"], 7);
   end.stop_token.reset();
   end.reason = ChoiceEnd::Reason::length;
-  EXPECT_EQ(whole({}, result)["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(whole_chat({}, result)["choices"][0]["finish_reason"], "length");
 }
 
 TEST(ChatWriter, ShowsLogprobsAsListsOfTokens) {
   GenerationRequest request;
   request.sampling.top_logprobs = 2;
   ReplyResult result = full_result();
-  result.choices[0].tokens = {token(5, "é", -0.5f), token(6, "b", -std::numeric_limits<float>::infinity())};
-  const Json logprobs = whole(request, result)["choices"][0]["logprobs"];
+  result.choices[0].tokens = {chat_token(5, "é", -0.5f), chat_token(6, "b", -std::numeric_limits<float>::infinity())};
+  const Json logprobs = whole_chat(request, result)["choices"][0]["logprobs"];
   EXPECT_EQ(logprobs, Json::parse(R"({"content": [
       {"token": "é", "logprob": -0.5, "bytes": [195, 169], "top_logprobs": [
         {"token": "é", "logprob": -0.5, "bytes": [195, 169]}, {"token": "\uFFFD", "logprob": -4.0, "bytes": [228]}]},
       {"token": "b", "logprob": -9999.0, "bytes": [98], "top_logprobs": [
         {"token": "b", "logprob": -9999.0, "bytes": [98]}, {"token": "\uFFFD", "logprob": -4.0, "bytes": [228]}]}], "refusal": null})"));
-  const auto writer = make_chat_writer(request, identity);
+  const auto writer = make_chat_writer(request, test_identity);
   std::string out;
   writer->add({0, {}, {result.choices[0].tokens[0]}}, {}, out);
   writer->add({0, {"", "éb", {}}, {result.choices[0].tokens[1]}}, {}, out);
@@ -247,12 +245,12 @@ TEST(ChatWriter, ShowsTokenIdsIfAsked) {
   request.return_token_ids = true;
   ReplyResult result = full_result();
   result.prompts[0].ids = {1, 2};
-  result.choices[0].tokens = {token(5, "a", -0.5f), token(6, "b", -0.5f)};
-  const Json reply = whole(request, result);
+  result.choices[0].tokens = {chat_token(5, "a", -0.5f), chat_token(6, "b", -0.5f)};
+  const Json reply = whole_chat(request, result);
   EXPECT_EQ(reply["prompt_token_ids"], Json({1, 2}));
   EXPECT_EQ(reply["choices"][0]["token_ids"], Json({5, 6}));
   EXPECT_TRUE(reply["choices"][0]["logprobs"].is_null());
-  const auto writer = make_chat_writer(request, identity);
+  const auto writer = make_chat_writer(request, test_identity);
   std::string out;
   writer->begin(result, out);
   writer->add({0, {"", "ab", {}}, result.choices[0].tokens}, result, out);
@@ -266,7 +264,7 @@ TEST(ChatWriter, ShowsPromptLogprobsIfAsked) {
   request.shown_prompt_logprobs = 1;
   ReplyResult result = full_result();
   result.prompts[0].logprobs = {{4, "x", {}, {}, 0}, {5, "y", -3.0f, {{6, "z", -0.25f}, {5, "y", -3.0f}}, 2}};
-  EXPECT_EQ(whole(request, result)["prompt_logprobs"], Json::parse(R"([null,
+  EXPECT_EQ(whole_chat(request, result)["prompt_logprobs"], Json::parse(R"([null,
       {"5": {"logprob": -3.0, "rank": 2, "decoded_token": "y"}, "6": {"logprob": -0.25, "rank": 1,
        "decoded_token": "z"}}])"));
 }
@@ -274,22 +272,22 @@ TEST(ChatWriter, ShowsPromptLogprobsIfAsked) {
 TEST(ChatWriter, LeavesReasoningOutIfItIsNotToBeShown) {
   GenerationRequest request;
   request.include_reasoning = false;
-  const Json message = whole(request, full_result())["choices"][0]["message"];
+  const Json message = whole_chat(request, full_result())["choices"][0]["message"];
   EXPECT_TRUE(message["reasoning"].is_null());
   EXPECT_EQ(message["content"], full_result().choices[0].reply.content);
-  EXPECT_EQ(joined_message(streamed(request, full_deltas(), full_result())), message);
+  EXPECT_EQ(joined_chat(streamed_chat(request, full_deltas(), full_result())), message);
 }
 
 TEST(ChatWriter, PutsReasoningBeforeTheContentIfItIsNotToBeToldApart) {
   GenerationRequest request;
   request.separate_reasoning = false;
-  const Json message = whole(request, full_result())["choices"][0]["message"];
+  const Json message = whole_chat(request, full_result())["choices"][0]["message"];
   EXPECT_TRUE(message["reasoning"].is_null());
   EXPECT_EQ(message["content"], "I think\n\"so\".\n</think>\n\nGrüße, <b>Welt</b>\\");
-  EXPECT_EQ(joined_message(streamed(request, full_deltas(), full_result())), message);
+  EXPECT_EQ(joined_chat(streamed_chat(request, full_deltas(), full_result())), message);
   ReplyResult unfinished = full_result();
   unfinished.choices[0].reply = {"I think", "", {}};
-  EXPECT_EQ(whole(request, unfinished)["choices"][0]["message"]["content"], "I think");
+  EXPECT_EQ(whole_chat(request, unfinished)["choices"][0]["message"]["content"], "I think");
 }
 
 }  // namespace

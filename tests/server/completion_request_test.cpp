@@ -10,16 +10,16 @@ namespace {
 
 using Ids = std::vector<TokenId>;
 
-const Json right_body = Json::parse(R"({"prompt": "Hi"})");
+const Json completion_body = Json::parse(R"({"prompt": "Hi"})");
 
-GenerationRequest parse(const std::string& fields) {
-  return parse_completion_request(with_fields(right_body, fields), test_defaults());
+GenerationRequest parse_completion(const std::string& fields) {
+  return parse_completion_request(with_fields(completion_body, fields), test_defaults());
 }
 
 TEST(CompletionRequest, WithAFieldOfAWrongFormIsRefusedByItsName) {
   const std::string forms = "a string, an array of strings, of token ids, or of arrays of token ids";
   expect_refused(
-      parse_completion_request, right_body,
+      parse_completion_request, completion_body,
       {{R"({"prompt": null})", "prompt: this field is required", "prompt"},
        {R"({"prompt": 5})", "prompt: expected " + forms + ", found 5", "prompt"},
        {R"({"prompt": {}})", "prompt: expected " + forms + ", found an object", "prompt"},
@@ -51,50 +51,50 @@ TEST(CompletionRequest, WithAFieldOfAWrongFormIsRefusedByItsName) {
 }
 
 TEST(CompletionRequest, HasOnePromptOrMany) {
-  const auto prompts = [](const char* fields) { return parse(fields).prompts; };
+  const auto prompts = [](const char* fields) { return parse_completion(fields).prompts; };
   EXPECT_EQ(prompts("{}"), std::vector<TextPrompt>{"Hi"});
   EXPECT_EQ(prompts(R"({"prompt": ["a", "b"]})"), (std::vector<TextPrompt>{"a", "b"}));
   EXPECT_EQ(prompts(R"({"prompt": [0, 99]})"), (std::vector<TextPrompt>{Ids{0, 99}}));
   EXPECT_EQ(prompts(R"({"prompt": [[1, 2], [3]]})"), (std::vector<TextPrompt>{Ids{1, 2}, Ids{3}}));
-  EXPECT_FALSE(parse("{}").chat);
+  EXPECT_FALSE(parse_completion("{}").chat);
 }
 
 TEST(CompletionRequest, TakesLongListsOfIds) {
   Json fields = {{"prompt", Json::array()}};
   for (int i = 0; i < 500; ++i) fields["prompt"].push_back(i % 100);
-  EXPECT_EQ(std::get<Ids>(parse(fields.dump()).prompts.at(0)).size(), 500u);
+  EXPECT_EQ(std::get<Ids>(parse_completion(fields.dump()).prompts.at(0)).size(), 500u);
 }
 
 TEST(CompletionRequest, IsShortUnlessItSaysOtherwise) {
-  EXPECT_EQ(parse("{}").sampling.max_tokens, 16);
-  EXPECT_EQ(parse(R"({"min_tokens": 20})").sampling.max_tokens, 20);
-  EXPECT_EQ(parse(R"({"max_tokens": 500})").sampling.max_tokens, 500);
+  EXPECT_EQ(parse_completion("{}").sampling.max_tokens, 16);
+  EXPECT_EQ(parse_completion(R"({"min_tokens": 20})").sampling.max_tokens, 20);
+  EXPECT_EQ(parse_completion(R"({"max_tokens": 500})").sampling.max_tokens, 500);
   RequestDefaults defaults = test_defaults();
   defaults.sampling.max_tokens = 64;
-  EXPECT_EQ(parse_completion_request(right_body, defaults).sampling.max_tokens, 64);
+  EXPECT_EQ(parse_completion_request(completion_body, defaults).sampling.max_tokens, 64);
 }
 
 TEST(CompletionRequest, GeneratesNothingIfOnlyTheEchoIsWanted) {
-  EXPECT_TRUE(parse(R"({"max_tokens": 1, "echo": true})").limits_output);
-  const GenerationRequest request = parse(R"({"max_tokens": 0, "echo": true})");
+  EXPECT_TRUE(parse_completion(R"({"max_tokens": 1, "echo": true})").limits_output);
+  const GenerationRequest request = parse_completion(R"({"max_tokens": 0, "echo": true})");
   EXPECT_TRUE(request.echo);
   EXPECT_FALSE(request.limits_output);
 }
 
 TEST(CompletionRequest, ScoresThePromptIfItIsEchoedWithLogprobs) {
-  EXPECT_EQ(parse(R"({"logprobs": 3})").sampling.top_logprobs, 3);
-  EXPECT_EQ(parse(R"({"logprobs": 3})").sampling.prompt_logprobs, -1);
-  EXPECT_EQ(parse(R"({"echo": true})").sampling.prompt_logprobs, -1);
-  GenerationRequest request = parse(R"({"logprobs": 3, "echo": true, "stream": true})");
+  EXPECT_EQ(parse_completion(R"({"logprobs": 3})").sampling.top_logprobs, 3);
+  EXPECT_EQ(parse_completion(R"({"logprobs": 3})").sampling.prompt_logprobs, -1);
+  EXPECT_EQ(parse_completion(R"({"echo": true})").sampling.prompt_logprobs, -1);
+  GenerationRequest request = parse_completion(R"({"logprobs": 3, "echo": true, "stream": true})");
   EXPECT_EQ(request.sampling.prompt_logprobs, 3);
   EXPECT_EQ(request.shown_prompt_logprobs, -1);
-  request = parse(R"({"logprobs": 1, "echo": true, "prompt_logprobs": 4})");
+  request = parse_completion(R"({"logprobs": 1, "echo": true, "prompt_logprobs": 4})");
   EXPECT_EQ(request.sampling.prompt_logprobs, 4);
   EXPECT_EQ(request.shown_prompt_logprobs, 4);
 }
 
 TEST(CompletionRequest, TakesAnEmptySuffixForNone) {
-  EXPECT_TRUE(parse(R"({"suffix": "", "user": "u"})").unknown_fields.empty());
+  EXPECT_TRUE(parse_completion(R"({"suffix": "", "user": "u"})").unknown_fields.empty());
 }
 
 }  // namespace

@@ -4,16 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include "server/event_stream.h"
 #include "server/openai_completions.h"
 #include "server/openai_events.h"
 
 namespace sluice {
 namespace {
 
-const ReplyIdentity identity{"abcdefghijklmnopqrstuvwx", 1700000000, "tiny", "fp"};
-
 /// Two prompts, two choices each, of tokens that split a character.
-ReplyResult full_result() {
+ReplyResult full_completion() {
   ReplyResult result;
   result.prompts = {{"Hé", {1, 2}, {{1, "H", {}, {}, 0}, {2, "é", -1.0f, {{3, "i", -0.5f}}, 2}}},
                     {"b", {4}, {{4, "b", {}, {}, 0}}}};
@@ -39,11 +38,13 @@ GenerationRequest full_request() {
   return request;
 }
 
-Json whole(const GenerationRequest& request) { return make_completion_writer(request, identity)->whole(full_result()); }
+Json whole_completion(const GenerationRequest& request) {
+  return make_completion_writer(request, test_identity)->whole(full_completion());
+}
 
 /// The stream of all choices, a token at a time.
 std::string written(const GenerationRequest& request, const ReplyResult& result) {
-  const auto writer = make_completion_writer(request, identity);
+  const auto writer = make_completion_writer(request, test_identity);
   std::string out;
   writer->begin(result, out);
   for (std::size_t token = 0; token < 3; ++token) {
@@ -60,8 +61,8 @@ std::string written(const GenerationRequest& request, const ReplyResult& result)
   return out;
 }
 
-std::vector<Json> streamed(const GenerationRequest& request) {
-  const std::string stream = written(request, full_result());
+std::vector<Json> streamed_completion(const GenerationRequest& request) {
+  const std::string stream = written(request, full_completion());
   EXPECT_TRUE(is_done(stream));
   return openai_events(stream);
 }
@@ -88,21 +89,22 @@ nlohmann::json joined_choices(const std::vector<Json>& events) {
 }
 
 TEST(CompletionWriter, ShowsAWholeReply) {
-  const Json reply = whole(full_request());
+  const Json reply = whole_completion(full_request());
   EXPECT_EQ(reply["id"], "cmpl-abcdefghijklmnopqrstuvwx");
   EXPECT_EQ(reply["object"], "text_completion");
   EXPECT_EQ(reply["created"], 1700000000);
   EXPECT_EQ(reply["model"], "tiny");
   EXPECT_EQ(reply["system_fingerprint"], "fp");
-  EXPECT_EQ(reply["usage"], usage_json(full_result().usage));
-  EXPECT_EQ(reply["timings"], timings_json(full_result().timings));
+  EXPECT_EQ(reply["usage"], usage_json(full_completion().usage));
+  EXPECT_EQ(reply["timings"], timings_json(full_completion().timings));
   ASSERT_EQ(reply["choices"].size(), 4u);
   EXPECT_EQ(reply["choices"][3], Json::parse(R"({"index": 3, "text": "中3", "logprobs": null,
                                                  "finish_reason": "length", "stop_reason": null})"));
 }
 
 TEST(CompletionWriter, StreamsWhatItShowsWhole) {
-  EXPECT_EQ(joined_choices(streamed(full_request())), nlohmann::json(whole(full_request())["choices"]));
+  EXPECT_EQ(joined_choices(streamed_completion(full_request())),
+            nlohmann::json(whole_completion(full_request())["choices"]));
 }
 
 TEST(CompletionWriter, StreamsTheSameWithEverythingThatCanBeAskedFor) {
@@ -111,11 +113,11 @@ TEST(CompletionWriter, StreamsTheSameWithEverythingThatCanBeAskedFor) {
   request.sampling.top_logprobs = 1;
   request.return_token_ids = true;
   request.include_usage = request.continuous_usage = true;
-  EXPECT_EQ(joined_choices(streamed(request)), nlohmann::json(whole(request)["choices"]));
+  EXPECT_EQ(joined_choices(streamed_completion(request)), nlohmann::json(whole_completion(request)["choices"]));
 }
 
 TEST(CompletionWriter, WritesEventsOfOneForm) {
-  const std::vector<Json> events = streamed(full_request());
+  const std::vector<Json> events = streamed_completion(full_request());
   EXPECT_EQ(events.front(), Json::parse(R"({"id": "cmpl-abcdefghijklmnopqrstuvwx", "object": "text_completion",
       "created": 1700000000, "model": "tiny", "system_fingerprint": "fp",
       "choices": [{"index": 0, "text": "中", "logprobs": null, "finish_reason": null}]})"));
@@ -127,16 +129,16 @@ TEST(CompletionWriter, WritesEventsOfOneForm) {
 TEST(CompletionWriter, EndsAStreamWithTheUsageIfAsked) {
   GenerationRequest request = full_request();
   request.include_usage = true;
-  const std::vector<Json> events = streamed(request);
+  const std::vector<Json> events = streamed_completion(request);
   EXPECT_TRUE(events.front().at("usage").is_null());
   EXPECT_EQ(events.back()["choices"], Json::array());
-  EXPECT_EQ(events.back()["usage"], usage_json(full_result().usage));
+  EXPECT_EQ(events.back()["usage"], usage_json(full_completion().usage));
 }
 
 TEST(CompletionWriter, EchoesEachChoicesOwnPrompt) {
   GenerationRequest request = full_request();
   request.echo = true;
-  const Json choices = whole(request)["choices"];
+  const Json choices = whole_completion(request)["choices"];
   EXPECT_EQ(choices[1]["text"], "Hé中1");
   EXPECT_EQ(choices[2]["text"], "b中2");
 }
@@ -144,7 +146,7 @@ TEST(CompletionWriter, EchoesEachChoicesOwnPrompt) {
 TEST(CompletionWriter, ShowsLogprobsInTheOldShape) {
   GenerationRequest request = full_request();
   request.sampling.top_logprobs = 1;
-  EXPECT_EQ(whole(request)["choices"][0]["logprobs"], Json::parse(R"({
+  EXPECT_EQ(whole_completion(request)["choices"][0]["logprobs"], Json::parse(R"({
       "tokens": ["bytes:\\xe4", "bytes:\\xb8\\xad", "0"], "token_logprobs": [-0.25, -0.5, -0.75],
       "top_logprobs": [{"bytes:\\xe4": -0.25}, {"bytes:\\xb8\\xad": -0.5}, {"0": -0.75, "a": -0.5}],
       "text_offset": [0, 1, 1]})"));
@@ -154,7 +156,7 @@ TEST(CompletionWriter, ShowsLogprobsOfTheEchoToo) {
   GenerationRequest request = full_request();
   request.sampling.top_logprobs = 1;
   request.echo = true;
-  EXPECT_EQ(whole(request)["choices"][1]["logprobs"], Json::parse(R"({
+  EXPECT_EQ(whole_completion(request)["choices"][1]["logprobs"], Json::parse(R"({
       "tokens": ["H", "é", "bytes:\\xe4", "bytes:\\xb8\\xad", "1"],
       "token_logprobs": [null, -1.0, -0.25, -0.5, -0.75],
       "top_logprobs": [null, {"é": -1.0, "i": -0.5}, {"bytes:\\xe4": -0.25}, {"bytes:\\xb8\\xad": -0.5},
@@ -165,14 +167,14 @@ TEST(CompletionWriter, ShowsLogprobsOfTheEchoToo) {
 TEST(CompletionWriter, ShowsNoAlternativesForLogprobsOfZero) {
   GenerationRequest request = full_request();
   request.sampling.top_logprobs = 0;
-  EXPECT_EQ(whole(request)["choices"][0]["logprobs"]["top_logprobs"][2], Json({{"0", -0.75}}));
+  EXPECT_EQ(whole_completion(request)["choices"][0]["logprobs"]["top_logprobs"][2], Json({{"0", -0.75}}));
 }
 
 TEST(CompletionWriter, ShowsPromptLogprobsAndIdsIfAsked) {
   GenerationRequest request = full_request();
   request.shown_prompt_logprobs = 0;
   request.return_token_ids = true;
-  const Json choice = whole(request)["choices"][0];
+  const Json choice = whole_completion(request)["choices"][0];
   EXPECT_EQ(choice["prompt_logprobs"],
             Json::parse(R"([null, {"2": {"logprob": -1.0, "rank": 2, "decoded_token": "é"}}])"));
   EXPECT_EQ(choice["prompt_token_ids"], Json({1, 2}));

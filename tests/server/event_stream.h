@@ -56,6 +56,8 @@ inline std::string written_stream(ReplyWriter& writer, const std::vector<ReplyDe
   return out;
 }
 
+inline const ReplyIdentity test_identity{"abcdefghijklmnopqrstuvwx", 1700000000, "tiny", "fp"};
+
 /// Reasoning, text and two calls.
 inline ReplyResult full_result() {
   ReplyResult result;

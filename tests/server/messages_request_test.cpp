@@ -9,19 +9,21 @@
 namespace sluice {
 namespace {
 
-const Json right_body = {{"max_tokens", 50}, {"messages", {{{"role", "user"}, {"content", "Hello"}}}}};
-const std::string tools =
+const Json messages_body = {{"max_tokens", 50}, {"messages", {{{"role", "user"}, {"content", "Hello"}}}}};
+const std::string messages_tools =
     R"("tools": [{"name": "add", "description": "Adds.", "input_schema": {"type": "object"}},
                  {"type": "custom", "name": "now", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}])";
 
-GenerationRequest parse(const std::string& fields) {
-  return parse_messages_request(with_fields(right_body, fields), test_defaults());
+GenerationRequest parse_messages(const std::string& fields) {
+  return parse_messages_request(with_fields(messages_body, fields), test_defaults());
 }
 
-Json messages_of(const std::string& messages) { return parse(R"({"messages": )" + messages + "}").chat->messages; }
+Json messages_given(const std::string& messages) {
+  return parse_messages(R"({"messages": )" + messages + "}").chat->messages;
+}
 
 TEST(MessagesRequest, TextsAreMessages) {
-  EXPECT_EQ(messages_of(R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"},
+  EXPECT_EQ(messages_given(R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"},
                             {"role": "user", "content": [{"type": "text", "text": "How "}, {"type": "text", "text": "are you?"}]}])"),
             Json::parse(R"([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"},
                             {"role": "user", "content": "How are you?"}])"));
@@ -29,15 +31,15 @@ TEST(MessagesRequest, TextsAreMessages) {
 
 TEST(MessagesRequest, SystemIsTheFirstMessage) {
   const Json expected = Json::parse(R"({"role": "system", "content": "Be brief.\n\nBe kind."})");
-  EXPECT_EQ(parse(R"({"system": "Be brief.\n\nBe kind."})").chat->messages[0], expected);
-  EXPECT_EQ(parse(R"({"system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}},
+  EXPECT_EQ(parse_messages(R"({"system": "Be brief.\n\nBe kind."})").chat->messages[0], expected);
+  EXPECT_EQ(parse_messages(R"({"system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}},
                                  {"type": "text", "text": "Be kind."}]})")
                 .chat->messages[0],
             expected);
 }
 
 TEST(MessagesRequest, BlocksOfTheAssistantAreOneMessage) {
-  EXPECT_EQ(messages_of(R"([{"role": "user", "content": "1 + 2?"},
+  EXPECT_EQ(messages_given(R"([{"role": "user", "content": "1 + 2?"},
       {"role": "assistant", "content": [{"type": "thinking", "thinking": "I call add.", "signature": ""},
         {"type": "redacted_thinking", "data": "x"}, {"type": "text", "text": "A moment."},
         {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1, "b": 2}}]},
@@ -50,7 +52,7 @@ TEST(MessagesRequest, BlocksOfTheAssistantAreOneMessage) {
 }
 
 TEST(MessagesRequest, ResultsOfToolsAreTextsBlocksOrNothing) {
-  EXPECT_EQ(messages_of(R"([{"role": "user", "content": [
+  EXPECT_EQ(messages_given(R"([{"role": "user", "content": [
       {"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]},
       {"type": "tool_result", "tool_use_id": "b"},
       {"type": "tool_result", "tool_use_id": "c", "content": "no such city", "is_error": true}]}])"),
@@ -60,22 +62,22 @@ TEST(MessagesRequest, ResultsOfToolsAreTextsBlocksOrNothing) {
 }
 
 TEST(MessagesRequest, AnEmptyTextIsAMessageAllTheSame) {
-  EXPECT_EQ(messages_of(R"([{"role": "user", "content": [{"type": "text", "text": ""}]}])"),
+  EXPECT_EQ(messages_given(R"([{"role": "user", "content": [{"type": "text", "text": ""}]}])"),
             Json::parse(R"([{"role": "user", "content": ""}])"));
 }
 
 TEST(MessagesRequest, ALastMessageOfTheAssistantIsGoneOnWith) {
   const auto prefilled =
-      parse(R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "He"}]})");
+      parse_messages(R"({"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "He"}]})");
   EXPECT_TRUE(prefilled.chat->continue_final_message);
   EXPECT_FALSE(prefilled.chat->add_generation_prompt);
-  const auto plain = parse("{}");
+  const auto plain = parse_messages("{}");
   EXPECT_FALSE(plain.chat->continue_final_message);
   EXPECT_TRUE(plain.chat->add_generation_prompt);
 }
 
 TEST(MessagesRequest, ReadsSampling) {
-  const auto request = parse(
+  const auto request = parse_messages(
       R"({"max_tokens": 7, "temperature": 0.5, "top_p": 0.25, "top_k": 3, "stop_sequences": ["a", "b"], "stream": true})");
   EXPECT_EQ(request.sampling.max_tokens, 7);
   EXPECT_EQ(request.sampling.temperature, 0.5f);
@@ -86,23 +88,23 @@ TEST(MessagesRequest, ReadsSampling) {
   EXPECT_TRUE(request.limits_output);
 }
 
-TEST(MessagesRequest, NoTokensAreAskedForByZero) { EXPECT_FALSE(parse(R"({"max_tokens": 0})").limits_output); }
+TEST(MessagesRequest, NoTokensAreAskedForByZero) { EXPECT_FALSE(parse_messages(R"({"max_tokens": 0})").limits_output); }
 
 TEST(MessagesRequest, ThinkingIsTurnedOnAndOff) {
-  const auto enabled = parse(R"({"thinking": {"type": "enabled", "budget_tokens": 2000}})");
+  const auto enabled = parse_messages(R"({"thinking": {"type": "enabled", "budget_tokens": 2000}})");
   EXPECT_EQ(enabled.chat->variables["enable_thinking"], true);
   EXPECT_EQ(enabled.thinking_budget, 2000);
-  const auto disabled = parse(R"({"thinking": {"type": "disabled"}})");
+  const auto disabled = parse_messages(R"({"thinking": {"type": "disabled"}})");
   EXPECT_EQ(disabled.chat->variables["enable_thinking"], false);
-  const auto adaptive = parse(R"({"thinking": {"type": "adaptive"}})");
+  const auto adaptive = parse_messages(R"({"thinking": {"type": "adaptive"}})");
   EXPECT_EQ(adaptive.chat->variables["enable_thinking"], true);
   EXPECT_FALSE(adaptive.thinking_budget);
-  EXPECT_EQ(parse("{}").chat->variables, Json::object());
+  EXPECT_EQ(parse_messages("{}").chat->variables, Json::object());
 }
 
 TEST(MessagesRequest, OutputConfigSetsEffortAndForm) {
-  const auto request =
-      parse(R"({"output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {"type": "object"}}}})");
+  const auto request = parse_messages(
+      R"({"output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {"type": "object"}}}})");
   EXPECT_EQ(request.chat->variables["reasoning_effort"], "low");
   ASSERT_TRUE(request.grammar);
   EXPECT_EQ(request.grammar->kind, GrammarSource::Kind::json_schema);
@@ -110,13 +112,15 @@ TEST(MessagesRequest, OutputConfigSetsEffortAndForm) {
 }
 
 TEST(MessagesRequest, ToolsGetTheShapeOfChats) {
-  EXPECT_EQ(parse("{" + tools + "}").chat->tools, Json::parse(R"([
+  EXPECT_EQ(parse_messages("{" + messages_tools + "}").chat->tools, Json::parse(R"([
     {"type": "function", "function": {"name": "add", "description": "Adds.", "parameters": {"type": "object"}}},
     {"type": "function", "function": {"name": "now", "parameters": {"type": "object"}}}])"));
 }
 
 TEST(MessagesRequest, ToolChoices) {
-  auto choice = [](const std::string& json) { return parse("{" + tools + R"(, "tool_choice": )" + json + "}"); };
+  auto choice = [](const std::string& json) {
+    return parse_messages("{" + messages_tools + R"(, "tool_choice": )" + json + "}");
+  };
   EXPECT_EQ(choice(R"({"type": "auto"})").tool_choice.kind, ToolChoice::Kind::automatic);
   EXPECT_EQ(choice(R"({"type": "any"})").tool_choice.kind, ToolChoice::Kind::required);
   EXPECT_EQ(choice(R"({"type": "none"})").chat->tools, Json());
@@ -129,18 +133,18 @@ TEST(MessagesRequest, ToolChoices) {
 
 TEST(MessagesRequest, TakesWhatHasNoEffectHere) {
   const auto request =
-      parse(R"({"metadata": {"user_id": "u"}, "service_tier": "auto", "cache_control": {"type": "ephemeral"},
+      parse_messages(R"({"metadata": {"user_id": "u"}, "service_tier": "auto", "cache_control": {"type": "ephemeral"},
     "mcp_servers": [], "container": null})");
   EXPECT_EQ(request.unknown_fields, std::vector<std::string>{});
 }
 
 TEST(MessagesRequest, NotesUnknownFields) {
-  EXPECT_EQ(parse(R"({"frobnicate": 1})").unknown_fields, std::vector<std::string>{"frobnicate"});
+  EXPECT_EQ(parse_messages(R"({"frobnicate": 1})").unknown_fields, std::vector<std::string>{"frobnicate"});
 }
 
 TEST(MessagesRequest, RefusesWhatItCannotDo) {
   expect_refused(
-      parse_messages_request, right_body,
+      parse_messages_request, messages_body,
       {{R"({"n": 2})", "n: not supported: a message is one reply", "n"},
        {R"({"container": "c"})", "container: not supported: tools run at the client", "container"},
        {R"({"mcp_servers": [{"type": "url"}]})", "mcp_servers: not supported: tools run at the client", "mcp_servers"},
@@ -190,12 +194,12 @@ TEST(MessagesRequest, RefusesWhatIsMissing) {
       {R"({"thinking": {"type": "enabled"}})", "thinking.budget_tokens"},
       {R"({"output_config": {"format": {"type": "json_schema"}}})", "output_config.format.schema"}};
   for (const auto& [fields, param] : rows)
-    expect_refused(parse_messages_request, right_body, {{fields, param + ": this field is required", param}});
+    expect_refused(parse_messages_request, messages_body, {{fields, param + ": this field is required", param}});
 }
 
 TEST(MessagesRequest, RefusesWrongTypesAndRanges) {
   expect_refused(
-      parse_messages_request, right_body,
+      parse_messages_request, messages_body,
       {{R"({"max_tokens": -1})", "max_tokens: expected an integer of 0 or more, found -1", "max_tokens"},
        {R"({"max_tokens": "50"})", "max_tokens: expected an integer of 0 or more, found \"50\"", "max_tokens"},
        {R"({"model": 1})", "model: expected a string, found 1", "model"},
@@ -211,7 +215,8 @@ TEST(MessagesRequest, RefusesWrongTypesAndRanges) {
        {R"({"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{}"}]}]})",
         "messages[0].content[0].input: expected an object, found \"{}\"", "messages[0].content[0].input"},
        {R"({"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}]})",
-        "messages[0].content: the last message calls tools; their results must follow it", "messages[0].content"},
+        "messages[0].content: the last message calls messages_tools; their results must follow it",
+        "messages[0].content"},
        {R"({"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": ""}]})",
         "messages[1].content: the last message, the assistant's, is to be gone on with; it needs text",
         "messages[1].content"},
@@ -236,7 +241,7 @@ TEST(MessagesRequest, RefusesWrongTypesAndRanges) {
         R"(tool_choice.type: expected one of "auto", "any", "tool", "none", found "required")", "tool_choice.type"},
        {R"({"tool_choice": {"type": "any"}})", "tool_choice: \"any\" needs tools", "tool_choice"},
        {R"({"tool_choice": {"type": "tool", "name": "f"}})",
-        "tool_choice.name: expected the name of one of the tools, found \"f\"", "tool_choice.name"},
+        "tool_choice.name: expected the name of one of the messages_tools, found \"f\"", "tool_choice.name"},
        {R"({"tool_choice": {"type": "auto", "disable_parallel_tool_use": 1}})",
         "tool_choice.disable_parallel_tool_use: expected true or false, found 1",
         "tool_choice.disable_parallel_tool_use"},
@@ -252,7 +257,7 @@ TEST(CountTokensRequest, NeedsNoMaxTokens) {
 
 TEST(CountTokensRequest, IsAsStrictAsTheMessage) {
   expect_refused(
-      parse_count_tokens_request, right_body,
+      parse_count_tokens_request, messages_body,
       {{R"({"messages": []})", "messages: expected at least one message, found none", "messages"},
        {R"({"tools": [{"name": "f"}]})", "tools[0].input_schema: this field is required", "tools[0].input_schema"}});
 }

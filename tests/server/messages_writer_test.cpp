@@ -10,11 +10,9 @@
 namespace sluice {
 namespace {
 
-const ReplyIdentity identity{"abcdefghijklmnopqrstuvwx", 1700000000, "tiny", "fp"};
+std::unique_ptr<ReplyWriter> messages_writer() { return make_messages_writer({}, test_identity); }
 
-std::unique_ptr<ReplyWriter> writer() { return make_messages_writer({}, identity); }
-
-Json whole(const ReplyResult& result) { return writer()->whole(result); }
+Json whole_messages(const ReplyResult& result) { return messages_writer()->whole(result); }
 
 ReplyResult text_result(const std::string& text, ChoiceEnd end) {
   ReplyResult result = full_result();
@@ -24,7 +22,7 @@ ReplyResult text_result(const std::string& text, ChoiceEnd end) {
 }
 
 /// A message put together from its stream, as Anthropic's client does it.
-Json joined_message(const std::vector<StreamEvent>& events) {
+Json joined_messages(const std::vector<StreamEvent>& events) {
   Json message;
   std::vector<std::string> inputs;
   for (const auto& [name, data] : events) {
@@ -57,7 +55,7 @@ Json joined_message(const std::vector<StreamEvent>& events) {
 }
 
 TEST(MessagesWriter, ShowsReasoningTextAndCallsAsContentBlocks) {
-  const Json content = whole(full_result())["content"];
+  const Json content = whole_messages(full_result())["content"];
   EXPECT_EQ(content, Json::parse(R"([
     {"type": "thinking", "thinking": "I think\n\"so\".", "signature": ""},
     {"type": "text", "text": "Grüße, <b>Welt</b>\\"},
@@ -66,8 +64,8 @@ TEST(MessagesWriter, ShowsReasoningTextAndCallsAsContentBlocks) {
 }
 
 TEST(MessagesWriter, StreamJoinsToTheWholeMessage) {
-  const auto events = parse_events(written_stream(*writer(), full_deltas(), full_result()));
-  EXPECT_EQ(joined_message(events), whole(full_result()));
+  const auto events = parse_events(written_stream(*messages_writer(), full_deltas(), full_result()));
+  EXPECT_EQ(joined_messages(events), whole_messages(full_result()));
 }
 
 TEST(MessagesWriter, StreamOpensAndClosesEachBlockInTurn) {
@@ -75,7 +73,7 @@ TEST(MessagesWriter, StreamOpensAndClosesEachBlockInTurn) {
   result.choices[0].reply.tool_calls.pop_back();
   std::vector<ReplyDelta> deltas = full_deltas();
   deltas.back().tool_calls.pop_back();
-  EXPECT_EQ(names_of(parse_events(written_stream(*writer(), deltas, result))),
+  EXPECT_EQ(names_of(parse_events(written_stream(*messages_writer(), deltas, result))),
             (std::vector<std::string>{"message_start", "content_block_start", "content_block_delta",
                                       "content_block_delta", "content_block_delta", "content_block_stop",
                                       "content_block_start", "content_block_delta", "content_block_delta",
@@ -84,14 +82,14 @@ TEST(MessagesWriter, StreamOpensAndClosesEachBlockInTurn) {
 }
 
 TEST(MessagesWriter, StreamBeginsWithTheLengthOfThePrompt) {
-  const auto events = parse_events(written_stream(*writer(), full_deltas(), full_result()));
+  const auto events = parse_events(written_stream(*messages_writer(), full_deltas(), full_result()));
   EXPECT_EQ(events.front().data["message"]["usage"]["input_tokens"], 20);
 }
 
 TEST(MessagesWriter, WhatFollowsACallInTheSameDeltaComesAfterIt) {
   std::vector<ReplyDelta> deltas = {{"", "", {{0, "call_aaaa", "get_weather", R"({"city":)"}}},
                                     {"", "after", {{0, "", "", R"("Graz"})"}}}};
-  const Json message = joined_message(parse_events(written_stream(*writer(), deltas, full_result())));
+  const Json message = joined_messages(parse_events(written_stream(*messages_writer(), deltas, full_result())));
   ASSERT_EQ(message["content"].size(), 2u);
   EXPECT_EQ(message["content"][0]["input"], Json::parse(R"({"city": "Graz"})"));
   EXPECT_EQ(message["content"][1]["text"], "after");
@@ -99,16 +97,16 @@ TEST(MessagesWriter, WhatFollowsACallInTheSameDeltaComesAfterIt) {
 
 TEST(MessagesWriter, StopReasonsHaveAnthropicsWords) {
   using Reason = ChoiceEnd::Reason;
-  EXPECT_EQ(whole(text_result("x", {0, Reason::stop, {}, {}}))["stop_reason"], "end_turn");
-  EXPECT_EQ(whole(text_result("x", {0, Reason::length, {}, {}}))["stop_reason"], "max_tokens");
-  EXPECT_EQ(whole(full_result())["stop_reason"], "tool_use");
-  const Json stopped = whole(text_result("x", {0, Reason::stop, "END", {}}));
+  EXPECT_EQ(whole_messages(text_result("x", {0, Reason::stop, {}, {}}))["stop_reason"], "end_turn");
+  EXPECT_EQ(whole_messages(text_result("x", {0, Reason::length, {}, {}}))["stop_reason"], "max_tokens");
+  EXPECT_EQ(whole_messages(full_result())["stop_reason"], "tool_use");
+  const Json stopped = whole_messages(text_result("x", {0, Reason::stop, "END", {}}));
   EXPECT_EQ(stopped["stop_reason"], "stop_sequence");
   EXPECT_EQ(stopped["stop_sequence"], "END");
 }
 
 TEST(MessagesWriter, InputTokensLeaveOutThoseReadFromTheCache) {
-  const Json usage = whole(full_result())["usage"];
+  const Json usage = whole_messages(full_result())["usage"];
   EXPECT_EQ(usage["input_tokens"], 12);
   EXPECT_EQ(usage["cache_read_input_tokens"], 8);
   EXPECT_EQ(usage["output_tokens"], 12);
@@ -117,13 +115,13 @@ TEST(MessagesWriter, InputTokensLeaveOutThoseReadFromTheCache) {
 
 TEST(MessagesWriter, AnEmptyReplyHasNoBlocks) {
   const ReplyResult result = text_result("", {});
-  EXPECT_EQ(whole(result)["content"], Json::array());
-  EXPECT_EQ(joined_message(parse_events(written_stream(*writer(), {}, result))), whole(result));
+  EXPECT_EQ(whole_messages(result)["content"], Json::array());
+  EXPECT_EQ(joined_messages(parse_events(written_stream(*messages_writer(), {}, result))), whole_messages(result));
 }
 
 TEST(MessagesWriter, AStreamThatBreaksOffEndsWithAnErrorEvent) {
   std::string out;
-  writer()->fail(ApiError(503, "the server is shutting down"), out);
+  messages_writer()->fail(ApiError(503, "the server is shutting down"), out);
   const auto events = parse_events(out);
   ASSERT_EQ(names_of(events), std::vector<std::string>{"error"});
   EXPECT_EQ(events[0].data, Json::parse(R"({"type": "error", "error": {"type": "overloaded_error",
@@ -132,7 +130,7 @@ TEST(MessagesWriter, AStreamThatBreaksOffEndsWithAnErrorEvent) {
 
 TEST(MessagesWriter, PingsAreEvents) {
   std::string out;
-  writer()->ping(out);
+  messages_writer()->ping(out);
   EXPECT_EQ(out, "event: ping\ndata: {\"type\":\"ping\"}\n\n");
 }
 

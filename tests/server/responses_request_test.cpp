@@ -9,29 +9,30 @@
 namespace sluice {
 namespace {
 
-const Json right_body = {{"input", "Hello"}};
-const std::string tools =
+const Json responses_body = {{"input", "Hello"}};
+const std::string responses_tools =
     R"("tools": [{"type": "function", "name": "add", "parameters": {"type": "object"}}, {"type": "function", "name": "now"}])";
 
-GenerationRequest parse(const std::string& fields) {
-  return parse_responses_request(with_fields(right_body, fields), test_defaults());
+GenerationRequest parse_responses(const std::string& fields) {
+  return parse_responses_request(with_fields(responses_body, fields), test_defaults());
 }
 
-Json messages_of(const std::string& input) { return parse(R"({"input": )" + input + "}").chat->messages; }
+Json responses_given(const std::string& input) { return parse_responses(R"({"input": )" + input + "}").chat->messages; }
 
 TEST(ResponsesRequest, ATextIsAMessageOfTheUser) {
-  EXPECT_EQ(messages_of(R"("Hello")"), Json::parse(R"([{"role": "user", "content": "Hello"}])"));
+  EXPECT_EQ(responses_given(R"("Hello")"), Json::parse(R"([{"role": "user", "content": "Hello"}])"));
 }
 
 TEST(ResponsesRequest, InstructionsAndTheFirstSystemMessagesAreOne) {
-  const auto request = parse(R"({"instructions": "Be brief.", "input": [{"role": "developer", "content": "Be kind."},
+  const auto request =
+      parse_responses(R"({"instructions": "Be brief.", "input": [{"role": "developer", "content": "Be kind."},
     {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hel"}, {"type": "input_text", "text": "lo"}]}]})");
   EXPECT_EQ(request.chat->messages, Json::parse(R"([{"role": "system", "content": "Be brief.\n\nBe kind."},
     {"role": "user", "content": "Hello"}])"));
 }
 
 TEST(ResponsesRequest, ItemsOfATurnAreOneMessageOfTheAssistant) {
-  EXPECT_EQ(messages_of(R"([{"role": "user", "content": "1 + 2?"},
+  EXPECT_EQ(responses_given(R"([{"role": "user", "content": "1 + 2?"},
       {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "I call add."}]},
       {"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
        "content": [{"type": "output_text", "text": "A moment.", "annotations": []}]},
@@ -48,12 +49,13 @@ TEST(ResponsesRequest, ItemsOfATurnAreOneMessageOfTheAssistant) {
 }
 
 TEST(ResponsesRequest, NoArgumentsAreAnEmptyObject) {
-  const Json messages = messages_of(R"([{"type": "function_call", "call_id": "c", "name": "now", "arguments": ""}])");
+  const Json messages =
+      responses_given(R"([{"type": "function_call", "call_id": "c", "name": "now", "arguments": ""}])");
   EXPECT_EQ(messages[0]["tool_calls"][0]["function"]["arguments"], Json::object());
 }
 
 TEST(ResponsesRequest, ReasoningBelongsToTheAssistantsNextMessage) {
-  EXPECT_EQ(messages_of(R"([{"type": "message", "role": "assistant", "content": "One."},
+  EXPECT_EQ(responses_given(R"([{"type": "message", "role": "assistant", "content": "One."},
       {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Next."}]},
       {"type": "message", "role": "assistant", "content": "Two."}, {"role": "user", "content": "Go on."}])"),
             Json::parse(R"([{"role": "assistant", "content": "One."},
@@ -62,7 +64,7 @@ TEST(ResponsesRequest, ReasoningBelongsToTheAssistantsNextMessage) {
 
 TEST(ResponsesRequest, ReadsSampling) {
   const auto request =
-      parse(R"({"temperature": 0.5, "top_p": 0.25, "max_output_tokens": 7, "top_k": 3, "stream": true})");
+      parse_responses(R"({"temperature": 0.5, "top_p": 0.25, "max_output_tokens": 7, "top_k": 3, "stream": true})");
   EXPECT_EQ(request.sampling.temperature, 0.5f);
   EXPECT_EQ(request.sampling.top_p, 0.25f);
   EXPECT_EQ(request.sampling.max_tokens, 7);
@@ -71,7 +73,7 @@ TEST(ResponsesRequest, ReadsSampling) {
 }
 
 TEST(ResponsesRequest, KeepsTheServersDefaults) {
-  const auto request = parse("{}");
+  const auto request = parse_responses("{}");
   EXPECT_EQ(request.sampling.temperature, 0.6f);
   EXPECT_EQ(request.sampling.max_tokens, 0);
   EXPECT_EQ(request.sampling.top_logprobs, -1);
@@ -81,25 +83,29 @@ TEST(ResponsesRequest, KeepsTheServersDefaults) {
 }
 
 TEST(ResponsesRequest, LogprobsAreAskedForByIncludeOrByACount) {
-  EXPECT_EQ(parse(R"({"include": ["message.output_text.logprobs"]})").sampling.top_logprobs, 0);
-  EXPECT_EQ(parse(R"({"top_logprobs": 2})").sampling.top_logprobs, 2);
-  EXPECT_EQ(parse(R"({"include": ["reasoning.encrypted_content"], "top_logprobs": 0})").sampling.top_logprobs, -1);
+  EXPECT_EQ(parse_responses(R"({"include": ["message.output_text.logprobs"]})").sampling.top_logprobs, 0);
+  EXPECT_EQ(parse_responses(R"({"top_logprobs": 2})").sampling.top_logprobs, 2);
+  EXPECT_EQ(parse_responses(R"({"include": ["reasoning.encrypted_content"], "top_logprobs": 0})").sampling.top_logprobs,
+            -1);
 }
 
 TEST(ResponsesRequest, EffortTurnsThinkingOnAndOff) {
-  EXPECT_EQ(parse(R"({"reasoning": {"effort": "none"}})").chat->variables["enable_thinking"], false);
-  EXPECT_EQ(parse(R"({"reasoning": {"effort": "low", "summary": "auto"}})").chat->variables["enable_thinking"], true);
-  EXPECT_EQ(parse(R"({"reasoning": {}})").chat->variables, Json::object());
+  EXPECT_EQ(parse_responses(R"({"reasoning": {"effort": "none"}})").chat->variables["enable_thinking"], false);
+  EXPECT_EQ(
+      parse_responses(R"({"reasoning": {"effort": "low", "summary": "auto"}})").chat->variables["enable_thinking"],
+      true);
+  EXPECT_EQ(parse_responses(R"({"reasoning": {}})").chat->variables, Json::object());
 }
 
 TEST(ResponsesRequest, ToolsGetTheShapeOfChats) {
-  EXPECT_EQ(parse("{" + tools + "}").chat->tools, Json::parse(R"([
+  EXPECT_EQ(parse_responses("{" + responses_tools + "}").chat->tools, Json::parse(R"([
     {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}},
     {"type": "function", "function": {"name": "now"}}])"));
 }
 
 TEST(ResponsesRequest, ToolChoiceNamesATool) {
-  const auto request = parse("{" + tools + R"(, "tool_choice": {"type": "function", "name": "now"}})");
+  const auto request =
+      parse_responses("{" + responses_tools + R"(, "tool_choice": {"type": "function", "name": "now"}})");
   EXPECT_EQ(request.tool_choice.kind, ToolChoice::Kind::named);
   EXPECT_EQ(request.tool_choice.name, "now");
   ASSERT_TRUE(request.grammar);
@@ -107,7 +113,8 @@ TEST(ResponsesRequest, ToolChoiceNamesATool) {
 }
 
 TEST(ResponsesRequest, AllowedToolsAreTheOnlyOnesShown) {
-  const auto request = parse("{" + tools + R"(, "tool_choice": {"type": "allowed_tools", "mode": "required",
+  const auto request =
+      parse_responses("{" + responses_tools + R"(, "tool_choice": {"type": "allowed_tools", "mode": "required",
     "tools": [{"type": "function", "name": "now"}]}})");
   EXPECT_EQ(request.tool_choice.kind, ToolChoice::Kind::required);
   ASSERT_EQ(request.chat->tools.size(), 1u);
@@ -115,28 +122,30 @@ TEST(ResponsesRequest, AllowedToolsAreTheOnlyOnesShown) {
 }
 
 TEST(ResponsesRequest, FormatsBecomeGrammars) {
-  EXPECT_EQ(parse(R"({"text": {"format": {"type": "json_object"}}})").grammar->kind, GrammarSource::Kind::json_object);
-  const auto request = parse(
+  EXPECT_EQ(parse_responses(R"({"text": {"format": {"type": "json_object"}}})").grammar->kind,
+            GrammarSource::Kind::json_object);
+  const auto request = parse_responses(
       R"({"text": {"format": {"type": "json_schema", "name": "a", "strict": true, "schema": {"type": "object"}}}})");
   EXPECT_EQ(request.grammar->kind, GrammarSource::Kind::json_schema);
   EXPECT_EQ(request.grammar->schema, Json::parse(R"({"type": "object"})"));
-  EXPECT_FALSE(parse(R"({"text": {"format": {"type": "text"}, "verbosity": "low"}})").grammar);
+  EXPECT_FALSE(parse_responses(R"({"text": {"format": {"type": "text"}, "verbosity": "low"}})").grammar);
 }
 
 TEST(ResponsesRequest, TakesWhatHasNoEffectHere) {
-  const auto request = parse(R"({"store": true, "metadata": {"a": "b"}, "truncation": "auto", "background": false,
+  const auto request =
+      parse_responses(R"({"store": true, "metadata": {"a": "b"}, "truncation": "auto", "background": false,
     "user": "u", "service_tier": "flex", "prompt_cache_key": "k", "safety_identifier": "s", "max_tool_calls": 3,
     "stream_options": {"include_obfuscation": false}, "previous_response_id": null})");
   EXPECT_EQ(request.unknown_fields, std::vector<std::string>{});
 }
 
 TEST(ResponsesRequest, NotesUnknownFields) {
-  EXPECT_EQ(parse(R"({"frobnicate": 1})").unknown_fields, std::vector<std::string>{"frobnicate"});
+  EXPECT_EQ(parse_responses(R"({"frobnicate": 1})").unknown_fields, std::vector<std::string>{"frobnicate"});
 }
 
 TEST(ResponsesRequest, RefusesWhatItCannotDo) {
   expect_refused(
-      parse_responses_request, right_body,
+      parse_responses_request, responses_body,
       {{R"({"previous_response_id": "resp_1"})",
         "previous_response_id: not supported: nothing is stored here; send the whole conversation as input",
         "previous_response_id"},
@@ -183,12 +192,12 @@ TEST(ResponsesRequest, RefusesWhatIsMissing) {
       {R"({"text": {"format": {"type": "json_schema", "name": "a"}}})", "text.format.schema"},
       {R"({"text": {"format": {"type": "json_schema", "schema": {}}}})", "text.format.name"}};
   for (const auto& [fields, param] : rows)
-    expect_refused(parse_responses_request, right_body, {{fields, param + ": this field is required", param}});
+    expect_refused(parse_responses_request, responses_body, {{fields, param + ": this field is required", param}});
 }
 
 TEST(ResponsesRequest, RefusesWrongTypesAndRanges) {
   expect_refused(
-      parse_responses_request, right_body,
+      parse_responses_request, responses_body,
       {{R"({"input": 5})", "input: expected a string or a list of items, found 5", "input"},
        {R"({"input": []})", "input: expected at least one item, found none", "input"},
        {R"({"input": ["x"]})", "input[0]: expected an object, found \"x\"", "input[0]"},
@@ -230,7 +239,7 @@ TEST(ResponsesRequest, RefusesWrongTypesAndRanges) {
         "tools[0].parameters: expected an object, found an array", "tools[0].parameters"},
        {R"({"tool_choice": "required"})", "tool_choice: \"required\" needs tools", "tool_choice"},
        {R"({"tool_choice": {"type": "function", "name": "f"}})",
-        "tool_choice.name: expected the name of one of the tools, found \"f\"", "tool_choice.name"},
+        "tool_choice.name: expected the name of one of the responses_tools, found \"f\"", "tool_choice.name"},
        {R"({"tool_choice": {"type": "allowed_tools", "tools": []}})",
         "tool_choice.tools: expected at least one tool, found none", "tool_choice.tools"},
        {R"({"tool_choice": {"type": "file_search"}})",
@@ -240,17 +249,18 @@ TEST(ResponsesRequest, RefusesWrongTypesAndRanges) {
 }
 
 TEST(ResponsesRequest, RefusesTwoForms) {
-  expect_refused(parse_responses_request, right_body,
-                 {{R"({"guided_regex": "a", "text": {"format": {"type": "json_object"}}})",
-                   "text.format: there is a second field for the form of the reply; send one of them", "text.format"},
-                  {"{" + tools + R"(, "tool_choice": "required", "text": {"format": {"type": "json_object"}}})",
-                   "tool_choice: a reply that must be a tool call cannot have another structure", "tool_choice"}});
+  expect_refused(
+      parse_responses_request, responses_body,
+      {{R"({"guided_regex": "a", "text": {"format": {"type": "json_object"}}})",
+        "text.format: there is a second field for the form of the reply; send one of them", "text.format"},
+       {"{" + responses_tools + R"(, "tool_choice": "required", "text": {"format": {"type": "json_object"}}})",
+        "tool_choice: a reply that must be a tool call cannot have another structure", "tool_choice"}});
 }
 
 TEST(ResponsesRequest, NeedsAChatTemplate) {
   RequestDefaults defaults = test_defaults();
   defaults.has_chat = false;
-  EXPECT_THROW(parse_responses_request(right_body, defaults), ApiError);
+  EXPECT_THROW(parse_responses_request(responses_body, defaults), ApiError);
 }
 
 }  // namespace

@@ -10,21 +10,21 @@
 namespace sluice {
 namespace {
 
-const ReplyIdentity identity{"abcdefghijklmnopqrstuvwx", 1700000000, "tiny", "fp"};
-
 struct Settings {
   Json body = {{"input", "Hello"}};
   GenerationRequest request;
 };
 
-std::unique_ptr<ReplyWriter> writer(const Settings& settings = {}) {
-  return make_responses_writer(settings.body, settings.request, identity);
+std::unique_ptr<ReplyWriter> responses_writer(const Settings& settings = {}) {
+  return make_responses_writer(settings.body, settings.request, test_identity);
 }
 
-Json whole(const ReplyResult& result, const Settings& settings = {}) { return writer(settings)->whole(result); }
+Json whole_responses(const ReplyResult& result, const Settings& settings = {}) {
+  return responses_writer(settings)->whole(result);
+}
 
 std::vector<StreamEvent> stream(const std::vector<ReplyDelta>& deltas, const ReplyResult& result) {
-  return parse_events(written_stream(*writer(), deltas, result));
+  return parse_events(written_stream(*responses_writer(), deltas, result));
 }
 
 /// The output put together from the deltas, as clients that show a reply while it comes do it.
@@ -51,10 +51,12 @@ Json joined_output(const std::vector<StreamEvent>& events) {
 
 Json final_response(const std::vector<StreamEvent>& events) { return events.back().data["response"]; }
 
-ReportedToken token(const std::string& bytes, float logprob) { return {1, bytes, logprob, {{2, "x", -3.0f}}}; }
+ReportedToken responses_token(const std::string& bytes, float logprob) {
+  return {1, bytes, logprob, {{2, "x", -3.0f}}};
+}
 
 TEST(ResponsesWriter, ShowsReasoningTextAndCallsAsItems) {
-  EXPECT_EQ(whole(full_result())["output"], Json::parse(R"([
+  EXPECT_EQ(whole_responses(full_result())["output"], Json::parse(R"([
     {"id": "rs_abcdefghijklmnopqrstuvwx_0", "type": "reasoning", "status": "completed", "summary": [],
      "content": [{"type": "reasoning_text", "text": "I think\n\"so\"."}]},
     {"id": "msg_abcdefghijklmnopqrstuvwx_1", "type": "message", "status": "completed", "role": "assistant",
@@ -66,19 +68,19 @@ TEST(ResponsesWriter, ShowsReasoningTextAndCallsAsItems) {
 }
 
 TEST(ResponsesWriter, UsageTellsCachedAndReasoningTokensApart) {
-  EXPECT_EQ(whole(full_result())["usage"], Json::parse(R"({"input_tokens": 20,
+  EXPECT_EQ(whole_responses(full_result())["usage"], Json::parse(R"({"input_tokens": 20,
     "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0}, "output_tokens": 12,
     "output_tokens_details": {"reasoning_tokens": 5}, "total_tokens": 32})"));
 }
 
 TEST(ResponsesWriter, DeltasOfAStreamJoinToTheWholeOutput) {
-  EXPECT_EQ(joined_output(stream(full_deltas(), full_result())), whole(full_result())["output"]);
+  EXPECT_EQ(joined_output(stream(full_deltas(), full_result())), whole_responses(full_result())["output"]);
 }
 
 TEST(ResponsesWriter, LastEventOfAStreamHasTheWholeResponse) {
   const auto events = stream(full_deltas(), full_result());
   EXPECT_EQ(events.back().name, "response.completed");
-  EXPECT_EQ(final_response(events), whole(full_result()));
+  EXPECT_EQ(final_response(events), whole_responses(full_result()));
 }
 
 TEST(ResponsesWriter, EventsAreNumberedAndNamedTwice) {
@@ -118,7 +120,7 @@ TEST(ResponsesWriter, AReplyCutByItsLengthIsIncomplete) {
   ReplyResult result = full_result();
   result.choices[0].reply = {"Hm", "Hi", {}};
   result.choices[0].end.reason = ChoiceEnd::Reason::length;
-  const Json response = whole(result);
+  const Json response = whole_responses(result);
   EXPECT_EQ(response["status"], "incomplete");
   EXPECT_EQ(response["incomplete_details"]["reason"], "max_output_tokens");
   EXPECT_EQ(response["output"][0]["status"], "completed");
@@ -135,7 +137,7 @@ TEST(ResponsesWriter, RepeatsTheSettingsOfTheRequest) {
     "tool_choice": "none", "tools": [{"type": "function", "name": "now"}]})");
   settings.request.sampling.temperature = 0.7f;
   settings.request.parallel_tool_calls = false;
-  const Json response = whole(full_result(), settings);
+  const Json response = whole_responses(full_result(), settings);
   EXPECT_EQ(response["instructions"], "Be brief.");
   EXPECT_EQ(response["metadata"], Json::parse(R"({"a": "b"})"));
   EXPECT_EQ(response["max_output_tokens"], 9);
@@ -151,7 +153,7 @@ TEST(ResponsesWriter, RepeatsTheSettingsOfTheRequest) {
 TEST(ResponsesWriter, SaysThatNothingIsStoredOrTruncated) {
   Settings settings;
   settings.body = Json::parse(R"({"input": "x", "store": true, "truncation": "auto"})");
-  const Json response = whole(full_result(), settings);
+  const Json response = whole_responses(full_result(), settings);
   EXPECT_EQ(response["store"], false);
   EXPECT_EQ(response["truncation"], "disabled");
 }
@@ -161,15 +163,16 @@ TEST(ResponsesWriter, LogprobsAreThoseOfTheText) {
   settings.request.sampling.top_logprobs = 1;
   ReplyResult result = full_result();
   result.choices[0].reply = {"Hm", "Hi", {{"call_aaaa", "now", "{}"}}};
-  const std::vector<ReportedToken> tokens = {token("Hm", -1), token("</think>", -2), token("Hi", -0.5f),
-                                             token("<tool_call>", -4), token("now", -5)};
+  const std::vector<ReportedToken> tokens = {responses_token("Hm", -1), responses_token("</think>", -2),
+                                             responses_token("Hi", -0.5f), responses_token("<tool_call>", -4),
+                                             responses_token("now", -5)};
   result.choices[0].tokens = tokens;
   const Json expected = Json::parse(R"([{"token": "Hi", "logprob": -0.5, "bytes": [72, 105],
     "top_logprobs": [{"token": "x", "logprob": -3.0, "bytes": [120]}]}])");
-  const Json response = whole(result, settings);
+  const Json response = whole_responses(result, settings);
   EXPECT_EQ(response["output"][1]["content"][0]["logprobs"], expected);
 
-  const auto streaming = writer(settings);
+  const auto streaming = responses_writer(settings);
   std::string out;
   streaming->begin({}, out);
   streaming->add({0, {"", "", {}}, {tokens[0]}}, {}, out);
@@ -189,7 +192,7 @@ TEST(ResponsesWriter, LogprobsAreThoseOfTheText) {
 }
 
 TEST(ResponsesWriter, AStreamThatBreaksOffFails) {
-  const auto streaming = writer();
+  const auto streaming = responses_writer();
   std::string out;
   streaming->begin({}, out);
   streaming->add({0, {"", "Hi", {}}, {}}, {}, out);
@@ -205,7 +208,7 @@ TEST(ResponsesWriter, AStreamThatBreaksOffFails) {
 
 TEST(ResponsesWriter, PingsAreComments) {
   std::string out;
-  writer()->ping(out);
+  responses_writer()->ping(out);
   EXPECT_EQ(out, ": ping\n\n");
 }
 

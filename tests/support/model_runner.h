@@ -18,6 +18,10 @@ using Row = std::vector<float>;
 using Rows = std::vector<Row>;
 
 inline std::filesystem::path source_dir() { return SLUICE_SOURCE_DIR; }
+inline std::filesystem::path tiny_model() { return source_dir() / "models/tiny"; }
+inline std::filesystem::path dense_golden() { return source_dir() / "tests/data/golden/dense-ratio3"; }
+/// Products in float32.
+inline const CpuOptions reference_options{.threads = 1, .compute = Compute::f32, .instruction_set = ""};
 
 inline Json read_config(const std::filesystem::path& directory) {
   return parse_json(read_text_file(directory / "config.json"), "config.json");

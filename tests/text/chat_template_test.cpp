@@ -7,13 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "text/tiny_files.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-
-const fs::path tiny = fs::path(SLUICE_SOURCE_DIR) / "models/tiny";
 
 Json read_json(const fs::path& path) {
   std::ifstream file(path);
@@ -50,9 +49,9 @@ class ScratchDirectory {
 Json user(const std::string& content) { return Json::array({{{"role", "user"}, {"content", content}}}); }
 
 TEST(ChatTemplate, RendersEveryTemplateCaseOfTheTinyModelAsHfDoes) {
-  const auto chat_template = ChatTemplate::load(tiny);
+  const auto chat_template = ChatTemplate::load(tiny_folder());
   ASSERT_NE(chat_template, nullptr);
-  const Json cases = read_json(tiny / "expected/templates.json");
+  const Json cases = read_json(tiny_folder() / "expected/templates.json");
   ASSERT_EQ(cases.size(), 16u);
   for (const Json& row : cases) {
     SCOPED_TRACE(row["name"].get<std::string>());
@@ -70,9 +69,9 @@ TEST(ChatTemplate, RendersEveryTemplateCaseOfTheTinyModelAsHfDoes) {
 }
 
 TEST(ChatTemplate, RendersEveryChatOfTheTinyModelAsHfDoes) {
-  const auto chat_template = ChatTemplate::load(tiny);
+  const auto chat_template = ChatTemplate::load(tiny_folder());
   ASSERT_NE(chat_template, nullptr);
-  const Json chats = read_json(tiny / "expected/chats.json");
+  const Json chats = read_json(tiny_folder() / "expected/chats.json");
   ASSERT_EQ(chats.size(), 32u);
   for (const Json& chat : chats) {
     SCOPED_TRACE(chat["name"].get<std::string>());

@@ -4,15 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include "text/tiny_files.h"
 #include "text/unicode.h"
 
 namespace sluice {
 namespace {
-
-std::shared_ptr<const Tokenizer> tokenizer() {
-  static const auto loaded = Tokenizer::load(SLUICE_SOURCE_DIR "/models/tiny");
-  return loaded;
-}
 
 TEST(Detokenizer, NeverGivesHalfACharacterAndJoinsToTheDecodedText) {
   std::mt19937 random(11);
@@ -22,8 +18,8 @@ TEST(Detokenizer, NeverGivesHalfACharacterAndJoinsToTheDecodedText) {
     // Half of them among the single bytes, where characters break.
     for (auto i = random() % 20; i > 0; --i)
       ids.push_back(
-          static_cast<TokenId>(random() % (random() % 2 ? 256u : static_cast<unsigned>(tokenizer()->size()))));
-    Detokenizer detokenizer(tokenizer(), skip_special);
+          static_cast<TokenId>(random() % (random() % 2 ? 256u : static_cast<unsigned>(tiny_tokenizer()->size()))));
+    Detokenizer detokenizer(tiny_tokenizer(), skip_special);
     std::string text;
     for (TokenId id : ids) {
       const std::string piece = detokenizer.add(id);
@@ -31,22 +27,22 @@ TEST(Detokenizer, NeverGivesHalfACharacterAndJoinsToTheDecodedText) {
       text += piece;
     }
     text += detokenizer.finish();
-    ASSERT_EQ(text, tokenizer()->decode(ids, skip_special));
+    ASSERT_EQ(text, tiny_tokenizer()->decode(ids, skip_special));
   }
 }
 
 TEST(Detokenizer, GivesACharacterWithTheTokenThatCompletesIt) {
-  const auto ids = tokenizer()->encode("\u4e2d");
+  const auto ids = tiny_tokenizer()->encode("\u4e2d");
   ASSERT_EQ(ids.size(), 3u);
-  Detokenizer detokenizer(tokenizer());
+  Detokenizer detokenizer(tiny_tokenizer());
   EXPECT_EQ(detokenizer.add(ids[0]), "");
   EXPECT_EQ(detokenizer.add(ids[1]), "");
   EXPECT_EQ(detokenizer.add(ids[2]), "\u4e2d");
 }
 
 TEST(Detokenizer, ReplacesACharacterThatTheEndCutOff) {
-  const auto ids = tokenizer()->encode("\u4e2d");
-  Detokenizer detokenizer(tokenizer());
+  const auto ids = tiny_tokenizer()->encode("\u4e2d");
+  Detokenizer detokenizer(tiny_tokenizer());
   detokenizer.add(ids[0]);
   detokenizer.add(ids[1]);
   EXPECT_EQ(detokenizer.finish(), "\uFFFD");
@@ -54,10 +50,10 @@ TEST(Detokenizer, ReplacesACharacterThatTheEndCutOff) {
 }
 
 TEST(Detokenizer, LeavesSpecialTokensOutOnlyWhenAskedTo) {
-  const TokenId end = *tokenizer()->id_of("<|im_end|>"), think = *tokenizer()->id_of("<think>");
-  EXPECT_EQ(Detokenizer(tokenizer(), true).add(end), "");
-  EXPECT_EQ(Detokenizer(tokenizer(), false).add(end), "<|im_end|>");
-  EXPECT_EQ(Detokenizer(tokenizer(), true).add(think), "<think>");
+  const TokenId end = *tiny_tokenizer()->id_of("<|im_end|>"), think = *tiny_tokenizer()->id_of("<think>");
+  EXPECT_EQ(Detokenizer(tiny_tokenizer(), true).add(end), "");
+  EXPECT_EQ(Detokenizer(tiny_tokenizer(), false).add(end), "<|im_end|>");
+  EXPECT_EQ(Detokenizer(tiny_tokenizer(), true).add(think), "<think>");
 }
 
 }  // namespace

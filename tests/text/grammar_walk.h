@@ -6,13 +6,9 @@
 #include <vector>
 
 #include "text/grammar.h"
+#include "text/tiny_files.h"
 
 namespace sluice {
-
-inline const std::shared_ptr<const Tokenizer>& tiny_tokenizer() {
-  static const auto tokenizer = Tokenizer::load(std::string(SLUICE_SOURCE_DIR) + "/models/tiny");
-  return tokenizer;
-}
 
 inline const std::vector<TokenId>& tiny_stops() {
   static const std::vector<TokenId> tokens{*tiny_tokenizer()->id_of("<|im_end|>"),

@@ -5,45 +5,41 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "text/tiny_files.h"
 
 namespace sluice {
 namespace {
 
-std::shared_ptr<const Tokenizer> tokenizer() {
-  static const auto loaded = Tokenizer::load(SLUICE_SOURCE_DIR "/models/tiny");
-  return loaded;
-}
-
 /// The number of tokens after which the check stops, or -1.
 int stops_after(const std::vector<TokenId>& ids, const std::vector<std::string>& strings) {
-  const auto check = make_stop_strings(tokenizer(), strings);
+  const auto check = make_stop_strings(tiny_tokenizer(), strings);
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (check->stops_at(ids[i])) return static_cast<int>(i) + 1;
   return -1;
 }
 
 TEST(StopStrings, StopAtTheTokenThatCompletesAString) {
-  const auto ids = tokenizer()->encode("Once upon a time there was a frog.");
+  const auto ids = tiny_tokenizer()->encode("Once upon a time there was a frog.");
   std::string text;
   int expected = 0;
   for (TokenId id : ids) {
     ++expected;
-    if ((text += tokenizer()->bytes_of(id)).find("me the") != std::string::npos) break;
+    if ((text += tiny_tokenizer()->bytes_of(id)).find("me the") != std::string::npos) break;
   }
   EXPECT_EQ(stops_after(ids, {"me the"}), expected);
   EXPECT_EQ(stops_after(ids, {"no such text"}), -1);
 }
 
-TEST(StopStrings, StopInsideOneToken) { EXPECT_EQ(stops_after(tokenizer()->encode(" the frog"), {"h"}), 1); }
+TEST(StopStrings, StopInsideOneToken) { EXPECT_EQ(stops_after(tiny_tokenizer()->encode(" the frog"), {"h"}), 1); }
 
 TEST(StopStrings, SeeCharactersOfSeveralTokensOnceTheyAreComplete) {
-  const auto ids = tokenizer()->encode("a\u4e2db");
+  const auto ids = tiny_tokenizer()->encode("a\u4e2db");
   ASSERT_EQ(ids.size(), 5u);
   EXPECT_EQ(stops_after(ids, {"\u4e2d"}), 4);
 }
 
 TEST(StopStrings, SeeTextBothWithAndWithoutSpecialTokens) {
-  const auto ids = tokenizer()->encode("a<|im_end|>b");
+  const auto ids = tiny_tokenizer()->encode("a<|im_end|>b");
   EXPECT_EQ(stops_after(ids, {"<|im_end|>"}), 2);
   EXPECT_EQ(stops_after(ids, {"ab"}), 3);
 }
@@ -56,7 +52,7 @@ TEST(StopMatcher, FindsOccurrencesThatOverlap) {
 }
 
 TEST(StopStrings, RefuseAnEmptyString) {
-  EXPECT_THROW(make_stop_strings(tokenizer(), {"a", ""}), RequestError);
+  EXPECT_THROW(make_stop_strings(tiny_tokenizer(), {"a", ""}), RequestError);
   EXPECT_THROW(StopCutter({""}), RequestError);
 }
 

@@ -21,7 +21,7 @@ const std::string& tiny_text() {
   return text;
 }
 
-std::string error_of(const std::string& json, const std::string& config = "") {
+std::string file_error(const std::string& json, const std::string& config = "") {
   try {
     Tokenizer::parse(json, config, "bad.json");
   } catch (const LoadError& error) {
@@ -34,7 +34,7 @@ std::string error_of(const std::string& json, const std::string& config = "") {
 std::string error_after(const std::function<void(Json&)>& change) {
   Json file = Json::parse(tiny_text());
   change(file);
-  return error_of(file.dump());
+  return file_error(file.dump());
 }
 
 testing::AssertionResult says(const std::string& error, std::initializer_list<const char*> words) {
@@ -44,15 +44,15 @@ testing::AssertionResult says(const std::string& error, std::initializer_list<co
 }
 
 TEST(TokenizerFile, RefusesWhatIsNoJson) {
-  EXPECT_TRUE(says(error_of(""), {"bad.json", "JSON"}));
-  EXPECT_TRUE(says(error_of("[1, 2]"), {"bad.json", "not a JSON object"}));
-  EXPECT_TRUE(says(error_of(std::string(100000, '[')), {"bad.json", "JSON"}));
-  EXPECT_TRUE(says(error_of("{\"model\": \"\xFF\"}"), {"bad.json", "JSON"}));
+  EXPECT_TRUE(says(file_error(""), {"bad.json", "JSON"}));
+  EXPECT_TRUE(says(file_error("[1, 2]"), {"bad.json", "not a JSON object"}));
+  EXPECT_TRUE(says(file_error(std::string(100000, '[')), {"bad.json", "JSON"}));
+  EXPECT_TRUE(says(file_error("{\"model\": \"\xFF\"}"), {"bad.json", "JSON"}));
 }
 
 TEST(TokenizerFile, RefusesATruncatedFileWhereverItEnds) {
   for (std::size_t size = 0; size + 1 < tiny_text().size(); size += 997)
-    EXPECT_TRUE(says(error_of(tiny_text().substr(0, size)), {"bad.json", "not valid JSON"})) << size;
+    EXPECT_TRUE(says(file_error(tiny_text().substr(0, size)), {"bad.json", "not valid JSON"})) << size;
 }
 
 TEST(TokenizerFile, NamesTypesThatAreNotSupported) {
@@ -106,7 +106,7 @@ TEST(TokenizerFile, RefusesIdsAndTextsThatStandTwice) {
                    {"<|endoftext|>", "1652", "disagrees"}));
   EXPECT_TRUE(says(error_after([](Json& file) { file["added_tokens"][0]["id"] = 7; }), {"<|endoftext|>", "disagrees"}));
   EXPECT_TRUE(
-      says(error_of(R"({"model": {"type": "BPE", "vocab": {"a": 1, "a": 2}, "merges": []}})"), {"\"a\"", "twice"}));
+      says(file_error(R"({"model": {"type": "BPE", "vocab": {"a": 1, "a": 2}, "merges": []}})"), {"\"a\"", "twice"}));
 }
 
 TEST(TokenizerFile, RefusesMergesOfUnknownTokensAndOfAWrongShape) {
@@ -147,9 +147,9 @@ TEST(TokenizerFile, RefusesPartsThatAreMissingOrOfTheWrongType) {
 }
 
 TEST(TokenizerFile, RefusesABrokenConfig) {
-  EXPECT_TRUE(says(error_of(tiny_text(), "{"), {"tokenizer_config.json", "JSON"}));
-  EXPECT_TRUE(says(error_of(tiny_text(), "[]"), {"tokenizer_config.json"}));
-  EXPECT_TRUE(says(error_of(tiny_text(), R"({"eos_token": 5})"), {"tokenizer_config.json", "eos_token"}));
+  EXPECT_TRUE(says(file_error(tiny_text(), "{"), {"tokenizer_config.json", "JSON"}));
+  EXPECT_TRUE(says(file_error(tiny_text(), "[]"), {"tokenizer_config.json"}));
+  EXPECT_TRUE(says(file_error(tiny_text(), R"({"eos_token": 5})"), {"tokenizer_config.json", "eos_token"}));
 }
 
 TEST(TokenizerFile, SaysWhichFileIsMissing) {

@@ -194,7 +194,7 @@ TEST(Formats, CodingsOfBlocksGiveTheNumbersOfTheBlocks) {
   EXPECT_EQ(found, 7);
 }
 
-std::string error_of(const std::string& form, const std::function<void(MemoryCheckpoint&)>& change) {
+std::string format_error(const std::string& form, const std::function<void(MemoryCheckpoint&)>& change) {
   Stored m(form);
   change(m.checkpoint());
   return message_of<LoadError>([&] {
@@ -247,7 +247,7 @@ TEST(Formats, RefuseWhatDoesNotAddUp) {
       {"Q4_0", [](MemoryCheckpoint& m) { m.tensor("m.weight").shape = {in, out}; }, "expected [136, 192]"},
   };
   for (const Row& row : rows) {
-    const std::string message = error_of(row.form, row.change);
+    const std::string message = format_error(row.form, row.change);
     EXPECT_NE(message.find(row.message), std::string::npos) << row.form << ": " << message;
   }
 }

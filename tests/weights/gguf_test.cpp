@@ -20,10 +20,10 @@ GgufHeader parse(const std::string& bytes) {
   return parse_gguf_header({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}, bytes.size(), "x.gguf");
 }
 
-std::string error_of(const std::string& bytes) {
+std::string gguf_error(const std::string& bytes) {
   return message_of<LoadError>([&] { parse(bytes); });
 }
-std::string error_of(const GgufFile& file) { return error_of(file.bytes()); }
+std::string gguf_error(const GgufFile& file) { return gguf_error(file.bytes()); }
 
 #define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)
 
@@ -60,7 +60,7 @@ TEST(GgufHeader, GivesBackWhatWasWritten) {
 TEST(GgufHeader, ReadsVersionTwo) {
   GgufFile file = sample();
   file.version = 2;
-  EXPECT_EQ(error_of(file), "");
+  EXPECT_EQ(gguf_error(file), "");
 }
 
 TEST(GgufHeader, ReadsEveryTypeOfValue) {
@@ -112,10 +112,10 @@ TEST(GgufHeader, NamesTheKeyOfAnotherType) {
 TEST(GgufHeader, RefusesTruncatedFiles) {
   const std::string whole = sample().bytes();
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_NE(error_of(whole.substr(0, size)), "") << "cut at " << size;
+    EXPECT_NE(gguf_error(whole.substr(0, size)), "") << "cut at " << size;
   }
-  EXPECT_SAYS(error_of(whole.substr(0, whole.size() - 1)), "truncated");
-  EXPECT_SAYS(error_of(whole.substr(0, 20)), "truncated");
+  EXPECT_SAYS(gguf_error(whole.substr(0, whole.size() - 1)), "truncated");
+  EXPECT_SAYS(gguf_error(whole.substr(0, 20)), "truncated");
 }
 
 TEST(GgufHeader, NoChangedByteReadsPastTheEnd) {
@@ -135,71 +135,71 @@ TEST(GgufHeader, NoChangedByteReadsPastTheEnd) {
 TEST(GgufHeader, RefusesOtherFilesAndVersions) {
   GgufFile file;
   file.magic = "GGML";
-  EXPECT_SAYS(error_of(file), "no GGUF file");
+  EXPECT_SAYS(gguf_error(file), "no GGUF file");
   file.magic = "GGUF";
   file.version = 1;
-  EXPECT_SAYS(error_of(file), "version 1; supported are 2 and 3");
+  EXPECT_SAYS(gguf_error(file), "version 1; supported are 2 and 3");
   file.version = 4;
-  EXPECT_SAYS(error_of(file), "version 4");
+  EXPECT_SAYS(gguf_error(file), "version 4");
   file.version = 0x03000000;
-  EXPECT_SAYS(error_of(file), "big-endian");
+  EXPECT_SAYS(gguf_error(file), "big-endian");
 }
 
 TEST(GgufHeader, RefusesCountsThatClaimTooMuch) {
   GgufFile file = sample();
   file.extra_keys = 1;
-  EXPECT_NE(error_of(file), "");
+  EXPECT_NE(gguf_error(file), "");
   file.extra_keys = ~std::uint64_t{0} - 10;
-  EXPECT_SAYS(error_of(file), "keys, more than the limit");
+  EXPECT_SAYS(gguf_error(file), "keys, more than the limit");
   file.extra_keys = 0;
   file.extra_tensors = 1;
-  EXPECT_NE(error_of(file), "");
+  EXPECT_NE(gguf_error(file), "");
   file.extra_tensors = ~std::uint64_t{0} - 10;
-  EXPECT_SAYS(error_of(file), "tensors, more than the limit");
+  EXPECT_SAYS(gguf_error(file), "tensors, more than the limit");
   file = GgufFile();
   file.key("a", 8, raw(~std::uint64_t{0}) + "abc");
-  EXPECT_SAYS(error_of(file), "truncated");
+  EXPECT_SAYS(gguf_error(file), "truncated");
   file = GgufFile();
   file.key("a", 9, raw<std::uint32_t>(5) + raw(~std::uint64_t{0}) + "abc");
-  EXPECT_SAYS(error_of(file), "elements, for which");
+  EXPECT_SAYS(gguf_error(file), "elements, for which");
   file = GgufFile();
   file.key("a", 9, raw<std::uint32_t>(8) + raw<std::uint64_t>(2) + raw_text("only one") + raw<std::uint64_t>(9));
-  EXPECT_SAYS(error_of(file), "truncated");
+  EXPECT_SAYS(gguf_error(file), "truncated");
 }
 
 TEST(GgufHeader, RefusesBrokenKeys) {
-  EXPECT_SAYS(error_of(sample().u32("a.count", 8)), "key \"a.count\" stands there twice");
-  EXPECT_SAYS(error_of(GgufFile().u32("", 8)), "printable ASCII");
-  EXPECT_SAYS(error_of(GgufFile().u32("a\nb", 8)), "printable ASCII");
-  EXPECT_SAYS(error_of(GgufFile().u32(std::string(1000, 'a'), 8)), "printable ASCII");
-  EXPECT_SAYS(error_of(GgufFile().key("a", 13, "")), "unknown value type 13");
-  EXPECT_SAYS(error_of(GgufFile().key("a", 9, raw<std::uint32_t>(99) + raw<std::uint64_t>(0))),
+  EXPECT_SAYS(gguf_error(sample().u32("a.count", 8)), "key \"a.count\" stands there twice");
+  EXPECT_SAYS(gguf_error(GgufFile().u32("", 8)), "printable ASCII");
+  EXPECT_SAYS(gguf_error(GgufFile().u32("a\nb", 8)), "printable ASCII");
+  EXPECT_SAYS(gguf_error(GgufFile().u32(std::string(1000, 'a'), 8)), "printable ASCII");
+  EXPECT_SAYS(gguf_error(GgufFile().key("a", 13, "")), "unknown value type 13");
+  EXPECT_SAYS(gguf_error(GgufFile().key("a", 9, raw<std::uint32_t>(99) + raw<std::uint64_t>(0))),
               "unknown value type 99");
-  EXPECT_SAYS(error_of(GgufFile().key("a", 9, raw<std::uint32_t>(9) + raw<std::uint64_t>(0))), "array of arrays");
+  EXPECT_SAYS(gguf_error(GgufFile().key("a", 9, raw<std::uint32_t>(9) + raw<std::uint64_t>(0))), "array of arrays");
 }
 
 TEST(GgufHeader, RefusesBrokenTensors) {
-  EXPECT_SAYS(error_of(sample().zeros("first", {1})), "tensor \"first\" stands there twice");
-  EXPECT_SAYS(error_of(GgufFile().zeros("", {1})), "printable ASCII");
-  EXPECT_SAYS(error_of(GgufFile().entry("a", {}, 0, 0)), "0 dimensions, expected 1 to 4");
-  EXPECT_SAYS(error_of(GgufFile().entry("a", {1, 1, 1, 1, 1}, 0, 0)), "5 dimensions");
-  EXPECT_SAYS(error_of(GgufFile().entry("a", {2, 0}, 0, 0)), "dimension of 0");
-  EXPECT_SAYS(error_of(GgufFile().entry("a", {-1}, 0, 0)), "dimension of -1");
-  EXPECT_SAYS(error_of(GgufFile().entry("a", {1ll << 40, 1ll << 40}, 0, 0)), "too large");
-  EXPECT_SAYS(error_of(GgufFile().entry("a", {1ll << 62}, 0, 0)), "too large");
-  EXPECT_SAYS(error_of(GgufFile().entry("a", {4}, 4711, 0)), "type 4711 of ggml, which is not supported");
+  EXPECT_SAYS(gguf_error(sample().zeros("first", {1})), "tensor \"first\" stands there twice");
+  EXPECT_SAYS(gguf_error(GgufFile().zeros("", {1})), "printable ASCII");
+  EXPECT_SAYS(gguf_error(GgufFile().entry("a", {}, 0, 0)), "0 dimensions, expected 1 to 4");
+  EXPECT_SAYS(gguf_error(GgufFile().entry("a", {1, 1, 1, 1, 1}, 0, 0)), "5 dimensions");
+  EXPECT_SAYS(gguf_error(GgufFile().entry("a", {2, 0}, 0, 0)), "dimension of 0");
+  EXPECT_SAYS(gguf_error(GgufFile().entry("a", {-1}, 0, 0)), "dimension of -1");
+  EXPECT_SAYS(gguf_error(GgufFile().entry("a", {1ll << 40, 1ll << 40}, 0, 0)), "too large");
+  EXPECT_SAYS(gguf_error(GgufFile().entry("a", {1ll << 62}, 0, 0)), "too large");
+  EXPECT_SAYS(gguf_error(GgufFile().entry("a", {4}, 4711, 0)), "type 4711 of ggml, which is not supported");
 }
 
 TEST(GgufHeader, RefusesOffsetsThatDoNotFit) {
   GgufFile file;
   file.data() = std::string(128, 'x');
-  EXPECT_EQ(error_of(GgufFile(file).entry("a", {32}, 0, 0)), "");
-  EXPECT_SAYS(error_of(GgufFile(file).entry("a", {33}, 0, 0)), "outside the file's 128 bytes");
-  EXPECT_SAYS(error_of(GgufFile(file).entry("a", {32}, 0, 32)), "outside");
-  EXPECT_SAYS(error_of(GgufFile(file).entry("a", {1}, 0, ~std::uint64_t{31})), "outside");
-  EXPECT_SAYS(error_of(GgufFile(file).entry("a", {1}, 0, 4)), "not a multiple of the alignment 32");
-  EXPECT_SAYS(error_of(GgufFile(file).entry("a", {9}, 0, 0).entry("b", {1}, 0, 32)), "\"a\" and \"b\" overlap");
-  EXPECT_SAYS(error_of(GgufFile(file).entry("a", {1}, 0, 32).entry("b", {1}, 0, 32)), "overlap");
+  EXPECT_EQ(gguf_error(GgufFile(file).entry("a", {32}, 0, 0)), "");
+  EXPECT_SAYS(gguf_error(GgufFile(file).entry("a", {33}, 0, 0)), "outside the file's 128 bytes");
+  EXPECT_SAYS(gguf_error(GgufFile(file).entry("a", {32}, 0, 32)), "outside");
+  EXPECT_SAYS(gguf_error(GgufFile(file).entry("a", {1}, 0, ~std::uint64_t{31})), "outside");
+  EXPECT_SAYS(gguf_error(GgufFile(file).entry("a", {1}, 0, 4)), "not a multiple of the alignment 32");
+  EXPECT_SAYS(gguf_error(GgufFile(file).entry("a", {9}, 0, 0).entry("b", {1}, 0, 32)), "\"a\" and \"b\" overlap");
+  EXPECT_SAYS(gguf_error(GgufFile(file).entry("a", {1}, 0, 32).entry("b", {1}, 0, 32)), "overlap");
 }
 
 TEST(GgufHeader, HonoursTheAlignment) {
@@ -209,9 +209,9 @@ TEST(GgufHeader, HonoursTheAlignment) {
   const std::string bytes = file.bytes();
   EXPECT_EQ(parse(bytes).tensors[1].begin % 64, 0u);
   for (const std::uint32_t wrong : {0u, 4u, 24u, 33u}) {
-    EXPECT_SAYS(error_of(GgufFile().u32("general.alignment", wrong)), "power of two");
+    EXPECT_SAYS(gguf_error(GgufFile().u32("general.alignment", wrong)), "power of two");
   }
-  EXPECT_SAYS(error_of(GgufFile().text("general.alignment", "32")), "expected an integer");
+  EXPECT_SAYS(gguf_error(GgufFile().text("general.alignment", "32")), "expected an integer");
 }
 
 TEST(GgufHeader, KnowsEveryTypeOfPlainNumbers) {
@@ -235,7 +235,7 @@ TEST(GgufHeader, KnowsEveryBlockType) {
     EXPECT_EQ(entry.tensor.block_type, &type);
     EXPECT_EQ(entry.end, bytes.size());
     if (type.values == 1) continue;
-    EXPECT_SAYS(error_of(GgufFile().tensor("a", {2 * type.values + 1, 3}, type.id, data)), "not a multiple");
+    EXPECT_SAYS(gguf_error(GgufFile().tensor("a", {2 * type.values + 1, 3}, type.id, data)), "not a multiple");
   }
 }
 
