@@ -94,6 +94,8 @@ Tensor CpuOps::embed(const Weight& table, const Tensor& ids) {
     for (std::int64_t i = begin; i < end; ++i) {
       const Segment& segment = segment_of(weight, rows[i]);
       unpack_row(segment.panels, segment.data, rows[i] - segment.first_row, result.row<float>(i));
+      if (segment.order == nullptr) continue;
+      restore_order({segment.order, static_cast<std::size_t>(weight.in())}, result.row<float>(i));
     }
   });
   return result;

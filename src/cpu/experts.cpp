@@ -60,9 +60,9 @@ std::vector<Product> group_products(const Grouping& grouping, const CpuExpertWei
                                     std::byte* packed, float* out) {
   std::vector<Product> products;
   for (const auto& [expert, first, count] : grouping.groups) {
-    products.push_back({weights.data(segment, expert), inputs.data() + first,
-                        packed + packed_bytes(kernel, segment.panels, first), count,
-                        out + first * weights.out() + segment.first_row, weights.out()});
+    products.push_back(
+        {weights.data(segment, expert), inputs.data() + first, packed + packed_bytes(kernel, segment.panels, first),
+         count, out + first * weights.out() + segment.first_row, weights.out(), weights.order(segment, expert)});
   }
   return products;
 }

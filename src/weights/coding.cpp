@@ -100,4 +100,12 @@ void decode_row(const Coding& coding, const CodedRow& row, std::int64_t in, floa
   }
 }
 
+void restore_order(std::span<const std::int32_t> order, float* numbers) {
+  if (order.empty()) return;
+  const std::vector<float> ordered(numbers, numbers + order.size());
+  for (std::size_t column = 0; column < order.size(); ++column) {
+    numbers[static_cast<std::size_t>(order[column])] = ordered[column];
+  }
+}
+
 }  // namespace sluice

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/integers.h"
@@ -61,6 +62,10 @@ class CodedRowBuffer {
 
 /// One row of `in` numbers: the definition of a coding.
 void decode_row(const Coding& coding, const CodedRow& row, std::int64_t in, float* out);
+
+/// Moves numbers in an order of columns (SourceMatrix::input_order) back to where they belong; none move if it is
+/// empty.
+void restore_order(std::span<const std::int32_t> order, float* numbers);
 
 /// Tables of 4-bit numbers. e2m1 counts in halves.
 inline constexpr std::array<std::int8_t, 16> signed_nibbles{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};

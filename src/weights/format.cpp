@@ -9,15 +9,30 @@ void SourceMatrix::dequantize(std::int64_t first, std::int64_t count, float* out
   CHECK(first >= 0 && count >= 0 && first + count <= out, "rows {} + {} of {}", first, count, out);
   if (format->dequantize != nullptr) return format->dequantize(*this, first, count, out_values);
   const Coding own = *coding();
+  const std::vector<std::int32_t> order = input_order();
   CodedRowBuffer buffer(own, in);
   for (std::int64_t row = first; row < first + count; ++row, out_values += in) {
-    format->read_row(*this, row, buffer.row());
+    read_row(row, order, buffer);
     decode_row(own, buffer.row(), in, out_values);
+    restore_order(order, out_values);
   }
 }
 
 std::optional<Coding> SourceMatrix::coding() const {
   return format->coding == nullptr ? std::nullopt : format->coding(*this);
+}
+
+std::vector<std::int32_t> SourceMatrix::input_order() const {
+  return format->input_order == nullptr ? std::vector<std::int32_t>() : format->input_order(*this);
+}
+
+void SourceMatrix::read_row(std::int64_t row, std::span<const std::int32_t> order, CodedRowBuffer& to) const {
+  format->read_row(*this, row, to.row());
+  if (order.empty()) return;
+  const std::vector<std::uint8_t> stored = to.codes;
+  for (std::size_t column = 0; column < order.size(); ++column) {
+    to.codes[column] = stored[static_cast<std::size_t>(order[column])];
+  }
 }
 
 std::span<const std::byte> SourceMatrix::plain_rows() const {

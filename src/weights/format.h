@@ -32,6 +32,10 @@ struct SourceMatrix {
   void dequantize(std::int64_t first, std::int64_t count, float* out_values) const;
   /// What its codes and factors are; null for formats without.
   std::optional<Coding> coding() const;
+  /// The columns in the coding's order: its column c is column input_order()[c] of the matrix. Empty: c is.
+  std::vector<std::int32_t> input_order() const;
+  /// Codes and factors of a row, the codes in `order`, which is input_order().
+  void read_row(std::int64_t row, std::span<const std::int32_t> order, CodedRowBuffer& to) const;
   /// The packed rows themselves, for formats that are plain numbers.
   std::span<const std::byte> plain_rows() const;
 };
@@ -45,10 +49,12 @@ struct Format {
   void (*check)(const SourceMatrix& matrix);
   /// Either rows as float32 ...
   void (*dequantize)(const SourceMatrix& matrix, std::int64_t first, std::int64_t count, float* out);
-  /// ... or their codes and factors; both for formats that can be read either way. Throw LoadError for numbers that
-  /// are not finite.
+  /// ... or their codes, by the matrix's columns, and factors; both for formats that can be read either way. Throw
+  /// LoadError for numbers that are not finite.
   std::optional<Coding> (*coding)(const SourceMatrix& matrix) = nullptr;
   void (*read_row)(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) = nullptr;
+  /// SourceMatrix::input_order() where it is not always empty.
+  std::vector<std::int32_t> (*input_order)(const SourceMatrix& matrix) = nullptr;
 };
 
 /// All formats, in the order in which they are asked.

@@ -31,6 +31,13 @@ class RandomTensors {
     for (std::uint8_t& byte : all) byte = (byte & 0x7f) == 0x7f ? 0x38 : byte;
     return all;
   }
+  /// The group of each column, of `length` columns each (the last one of fewer), in disorder.
+  std::vector<std::int32_t> column_groups(std::int64_t in, std::int64_t length) {
+    std::vector<std::int32_t> groups;
+    for (std::int64_t column = 0; column < in; ++column) groups.push_back(static_cast<std::int32_t>(column / length));
+    std::shuffle(groups.begin(), groups.end(), random_);
+    return groups;
+  }
   /// From -1 to 1, not near 0.
   float scale() {
     const float magnitude = 0.25f + 0.75f * static_cast<float>(random_() % 1000) / 1000.0f;
@@ -151,6 +158,19 @@ inline std::vector<QuantizedForm> quantized_forms() {
                      to.add_values("m.qweight", DType::i32, {in / 4, out}, random.words(out * in / 4));
                      to.add_values("m.scales", DType::f16, {1, out}, random.halves(out));
                      to.add_values("m.qzeros", DType::i32, {1, out / 4}, random.words(out / 4));
+                   }});
+  forms.push_back({"gptq4_act_order", "gptq", 8, 8, [](C& to, R& random, N out, N in) {
+                     const N groups = (in + 31) / 32;
+                     to.add_values("m.qweight", DType::i32, {in / 8, out}, random.words(out * in / 8));
+                     to.add_values("m.scales", DType::f16, {groups, out}, random.halves(out * groups));
+                     to.add_values("m.qzeros", DType::i32, {groups, out / 8}, random.words(out / 8 * groups));
+                     to.add_values("m.g_idx", DType::i32, {in}, random.column_groups(in, 32));
+                   }});
+  forms.push_back({"packed_int8_act_order", "packed int", 1, 8, [](C& to, R& random, N out, N in) {
+                     const N groups = (in + 63) / 64;
+                     to.add_values("m.weight_packed", DType::i32, {out, in / 4}, random.words(out * in / 4));
+                     to.add_values("m.weight_scale", DType::bf16, {out, groups}, random.bfloats(out * groups));
+                     to.add_values("m.weight_g_idx", DType::i32, {in}, random.column_groups(in, 64));
                    }});
   forms.push_back({"awq", "awq", 8, 64, [](C& to, R& random, N out, N in) {
                      to.add_values("m.qweight", DType::i32, {in, out / 8}, random.words(out * in / 8));

@@ -151,6 +151,25 @@ TEST(Formats, GptqPacksAlongTheColumnsWithZeroPointsOneTooSmall) {
   });
 }
 
+TEST(Formats, GptqNamesTheGroupOfEachColumn) {
+  Stored m("gptq4_act_order");
+  m.expect([&](std::int64_t row, std::int64_t column) {
+    const std::int64_t group = m.word("g_idx", column);
+    const auto code = static_cast<int>(m.word("qweight", column / 8 * out + row) >> (column % 8 * 4) & 15);
+    const auto zero = static_cast<int>(m.word("qzeros", group * (out / 8) + row / 8) >> (row % 8 * 4) & 15);
+    return (code - (zero + 1) % 16) * double{m.number("scales", group * out + row)};
+  });
+}
+
+TEST(Formats, PackedIntNamesTheGroupOfEachColumn) {
+  Stored m("packed_int8_act_order");
+  m.expect([&](std::int64_t row, std::int64_t column) {
+    const std::int64_t group = m.word("weight_g_idx", column);
+    return (int{m.byte("weight_packed", row * in + column)} - 128) *
+           double{m.number("weight_scale", row * in / 64 + group)};
+  });
+}
+
 TEST(Formats, GptqHasEightBits) {
   Stored m("gptq8");
   m.expect([&](std::int64_t row, std::int64_t column) {
@@ -242,7 +261,17 @@ TEST(Formats, RefuseWhatDoesNotAddUp) {
       {"packed_int4", shaped("weight_scale", {out / 2, in / 16}), "expected [136, groups of 192]"},
       {"packed_int4_zero_points", shaped("weight_zero_point", {in / 32, out / 8}), "expected [17, 6]"},
       {"gptq4", shaped("qzeros", {out / 8, in / 32}), "\"m.qzeros\" has shape [17, 6], expected [6, 17]"},
-      {"gptq4", [](MemoryCheckpoint& m) { m.data("m.g_idx")[4] = std::byte{1}; }, "act-order"},
+      {"gptq4", [](MemoryCheckpoint& m) { m.data("m.g_idx")[4] = std::byte{1}; },
+       "\"m.g_idx\": group 1 has 33 columns, expected 31 as in group 0"},
+      {"gptq4_act_order", [](MemoryCheckpoint& m) { std::memset(m.data("m.g_idx").data() + 20, 6, 1); },
+       "\"m.g_idx\": column 5 is in group 6, and there are scales for 6 groups"},
+      {"gptq4_act_order", [](MemoryCheckpoint& m) { std::memset(m.data("m.g_idx").data() + 20, 255, 4); },
+       "column 5 is in group -1"},
+      {"gptq4_act_order", [](MemoryCheckpoint& m) { m.tensor("m.g_idx").dtype = DType::f32; },
+       "\"m.g_idx\" is float32, expected int32"},
+      {"gptq4_act_order", shaped("g_idx", {in - 1}), "\"m.g_idx\" has shape [191], expected [192]"},
+      {"packed_int8_act_order", [](MemoryCheckpoint& m) { std::memset(m.data("m.weight_g_idx").data(), 255, 4); },
+       "\"m.weight_g_idx\": column 0 is in group -1"},
       {"awq", shaped("qzeros", {out / 8, in / 64}), "\"m.qzeros\" has shape [17, 3], expected [3, 17]"},
       {"Q4_0", [](MemoryCheckpoint& m) { m.tensor("m.weight").shape = {in, out}; }, "expected [136, 192]"},
   };

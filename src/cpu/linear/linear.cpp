@@ -19,7 +19,7 @@ Tensor CpuOps::linear(const Tensor& x, const Weight& w) {
     const LinearKernel& kernel = choose_linear_kernel(panels.layout, instruction_set_, compute_);
     auto* packed = static_cast<std::byte*>(arena_.allocate(packed_bytes(kernel, panels, rows)));
     const Product product{segment.data, inputs.data(), packed, rows, result.as<float>() + segment.first_row,
-                          weight.out()};
+                          weight.out(), segment.order};
     multiply(pool_, kernel, panels, {&product, 1});
   }
   return result;

@@ -47,7 +47,10 @@ namespace {
 
 std::size_t bytes_of(const std::vector<Segment>& segments) {
   std::size_t bytes = 0;
-  for (const Segment& segment : segments) bytes += segment.panels.bytes();
+  for (const Segment& segment : segments) {
+    bytes += segment.panels.bytes();
+    if (segment.order != nullptr) bytes += static_cast<std::size_t>(segment.panels.in) * sizeof(std::int32_t);
+  }
   return bytes;
 }
 

@@ -56,7 +56,8 @@ CodedParts coded_parts(const Coding& coding, std::int64_t in);
 struct Segment {
   Panels panels;
   const std::byte* data = nullptr;
-  std::int64_t first_row = 0;  // of the matrix
+  std::int64_t first_row = 0;           // of the matrix
+  const std::int32_t* order = nullptr;  // [in]: column c of the panels is column order[c] of the matrix; null: c is
 };
 
 /// One matrix in panels: a segment for each run of parts that are stored alike. Keeps the slabs alive.
@@ -74,7 +75,7 @@ class CpuWeight final : public Weight {
   Slabs slabs_;
 };
 
-/// The panels of all experts: segments as of one, each with one expert after another.
+/// The panels of all experts: segments as of one, each with one expert after another, and so their orders.
 class CpuExpertWeights final : public ExpertWeights {
  public:
   CpuExpertWeights(std::int64_t expert_count, std::int64_t out, std::int64_t in, std::vector<Segment> segments,
@@ -85,6 +86,9 @@ class CpuExpertWeights final : public ExpertWeights {
   const std::vector<Segment>& segments() const { return segments_; }
   const std::byte* data(const Segment& segment, std::int64_t expert) const {
     return segment.data + static_cast<std::size_t>(expert) * segment.panels.bytes();
+  }
+  const std::int32_t* order(const Segment& segment, std::int64_t expert) const {
+    return segment.order == nullptr ? nullptr : segment.order + expert * in();
   }
 
  private:

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-
-#include "base/error.h"
-#include "cpu/linear/repack.h"
+#include <numeric>
 
 namespace sluice {
 
@@ -12,21 +10,6 @@ namespace {
 
 /// Memory comes in large pieces that only become real where they are written: no weight is rounded up to whole pages.
 constexpr std::size_t slab_bytes = std::size_t{256} << 20;
-
-/// The experts of a layer are computed together, and so stored alike.
-void check_same_form(const std::vector<SegmentPlan>& plans, std::span<const SourceMatrix> expert) {
-  const std::vector<SegmentPlan> own = plan_segments(expert);
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (own.size() == plans.size() && own[i].panels.same_form(plans[i].panels) &&
-        own[i].panels.out == plans[i].panels.out) {
-      continue;
-    }
-    const StoredTensor& tensor = expert[std::min(i, expert.size() - 1)].values();
-    fail<LoadError>(
-        "{}: tensor \"{}\" ({} {}) is stored in another form than the same matrix of the layer's first expert",
-        tensor.source, tensor.name, tensor.type_name(), tensor.shape_text());
-  }
-}
 
 }  // namespace
 
@@ -42,39 +25,48 @@ std::byte* CpuPlacer::take(std::size_t bytes) {
   return data;
 }
 
-WeightPtr CpuPlacer::place(std::span<const SourceMatrix> parts) {
-  std::vector<Segment> segments;
-  CpuWeight::Slabs slabs;
-  std::int64_t rows = 0;
-  for (const SegmentPlan& plan : plan_segments(parts)) {
-    std::byte* data = take(plan.panels.bytes());
-    repack(pool_, parts.subspan(plan.first_part, plan.parts), plan.panels, data);
-    segments.push_back({plan.panels, data, rows});
-    slabs.push_back(slab_);
-    rows += plan.panels.out;
+CpuPlacer::Placed CpuPlacer::place_stacks(std::span<const std::vector<SourceMatrix>> stacks) {
+  Placed placed;
+  for (const SegmentPlan& plan : plan_segments(stacks)) {
+    const std::size_t bytes = plan.panels.bytes();
+    std::byte* data = take(stacks.size() * bytes);
+    placed.slabs.push_back(slab_);
+    for (std::size_t i = 0; i < stacks.size(); ++i) {
+      repack(pool_, std::span(stacks[i]).subspan(plan.first_part, plan.parts), plan.panels, plan.orders[i],
+             data + i * bytes);
+    }
+    placed.segments.push_back({plan.panels, data, placed.rows, place_orders(plan)});
+    placed.slabs.push_back(slab_);
+    placed.rows += plan.panels.out;
   }
-  return std::make_shared<CpuWeight>(rows, parts.front().in, std::move(segments), std::move(slabs));
+  return placed;
+}
+
+const std::int32_t* CpuPlacer::place_orders(const SegmentPlan& plan) {
+  if (!plan.has_orders()) return nullptr;
+  std::vector<std::int32_t> all;
+  for (std::vector<std::int32_t> order : plan.orders) {
+    if (order.empty()) {
+      order.resize(static_cast<std::size_t>(plan.panels.in));
+      std::iota(order.begin(), order.end(), 0);
+    }
+    all.insert(all.end(), order.begin(), order.end());
+  }
+  return place_indices(all).as<std::int32_t>();
+}
+
+WeightPtr CpuPlacer::place(std::span<const SourceMatrix> parts) {
+  const std::vector<SourceMatrix> stack(parts.begin(), parts.end());
+  Placed placed = place_stacks({&stack, 1});
+  return std::make_shared<CpuWeight>(placed.rows, stack.front().in, std::move(placed.segments),
+                                     std::move(placed.slabs));
 }
 
 ExpertWeightsPtr CpuPlacer::place_experts(const std::vector<std::vector<SourceMatrix>>& parts) {
-  CHECK(!parts.empty());
-  const std::vector<SegmentPlan> plans = plan_segments(parts.front());
-  for (const auto& expert : parts) check_same_form(plans, expert);
-  std::vector<Segment> segments;
-  CpuWeight::Slabs slabs;
-  std::int64_t rows = 0;
-  for (const SegmentPlan& plan : plans) {
-    std::byte* data = take(parts.size() * plan.panels.bytes());
-    for (std::size_t expert = 0; expert < parts.size(); ++expert) {
-      repack(pool_, std::span(parts[expert]).subspan(plan.first_part, plan.parts), plan.panels,
-             data + expert * plan.panels.bytes());
-    }
-    segments.push_back({plan.panels, data, rows});
-    slabs.push_back(slab_);
-    rows += plan.panels.out;
-  }
-  return std::make_shared<CpuExpertWeights>(static_cast<std::int64_t>(parts.size()), rows, parts.front().front().in,
-                                            std::move(segments), std::move(slabs));
+  Placed placed = place_stacks(parts);
+  return std::make_shared<CpuExpertWeights>(static_cast<std::int64_t>(parts.size()), placed.rows,
+                                            parts.front().front().in, std::move(placed.segments),
+                                            std::move(placed.slabs));
 }
 
 Tensor CpuPlacer::place_vector(std::span<const float> values, const Shape& shape) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "cpu/linear/panels.h"
+#include "cpu/linear/repack.h"
 #include "weights/weight.h"
 
 namespace sluice {
@@ -22,6 +22,15 @@ class CpuPlacer final : public Placer {
   Tensor place_indices(std::span<const std::int32_t> values) override;
 
  private:
+  /// Segments of a stack of rows, and what keeps them.
+  struct Placed {
+    std::vector<Segment> segments;
+    CpuWeight::Slabs slabs;
+    std::int64_t rows = 0;
+  };
+  Placed place_stacks(std::span<const std::vector<SourceMatrix>> stacks);
+  /// Orders of a segment, one stack after another; null if all columns are as they are.
+  const std::int32_t* place_orders(const SegmentPlan& plan);
   /// Bytes of the current slab, aligned to 64 and zeroed.
   std::byte* take(std::size_t bytes);
 

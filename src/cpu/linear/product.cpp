@@ -137,6 +137,18 @@ class Pieces {
   std::vector<std::int64_t> starts_;  // first piece of each product
 };
 
+/// The rows at `inputs` with their columns in this order, in this thread's memory.
+std::vector<const float*> ordered(std::span<const float* const> inputs, const std::int32_t* order, std::int64_t in) {
+  std::vector<const float*> rows(inputs.begin(), inputs.end());
+  auto* to = reinterpret_cast<float*>(scratch(rows.size() * static_cast<std::size_t>(in) * sizeof(float)));
+  for (const float*& row : rows) {
+    for (std::int64_t column = 0; column < in; ++column) to[column] = row[order[column]];
+    row = to;
+    to += in;
+  }
+  return rows;
+}
+
 /// Packs the inputs of all products, a block of rows at a time.
 void pack(ThreadPool& pool, const TileKernels& tiles, const Panels& panels, std::span<const Product> products) {
   struct Block {
@@ -153,7 +165,13 @@ void pack(ThreadPool& pool, const TileKernels& tiles, const Panels& panels, std:
     for (std::int64_t i = begin; i < end; ++i) {
       const auto& [product, row] = blocks[static_cast<std::size_t>(i)];
       const auto count = static_cast<int>(std::min<std::int64_t>(tiles.rows, product->rows - row));
-      tiles.pack(product->inputs + row, count, panels.in, product->packed + row * row_bytes);
+      const std::span inputs(product->inputs + row, static_cast<std::size_t>(count));
+      std::byte* packed = product->packed + row * row_bytes;
+      if (product->order == nullptr) {
+        tiles.pack(inputs.data(), count, panels.in, packed);
+      } else {
+        tiles.pack(ordered(inputs, product->order, panels.in).data(), count, panels.in, packed);
+      }
     }
   });
 }

@@ -14,6 +14,7 @@ struct Product {
   std::int64_t rows = 0;
   float* out = nullptr;  // [rows, panels.out], rows out_stride apart
   std::int64_t out_stride = 0;
+  const std::int32_t* order = nullptr;  // of columns, as in Segment
 };
 
 /// Scratch of a product of so many rows.

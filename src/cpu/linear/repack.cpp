@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "weights/formats/ggml.h"
 #include "weights/formats/plain.h"
@@ -22,10 +23,8 @@ Panels own_panels(const SourceMatrix& matrix) {
   Panels panels;
   panels.out = matrix.out;
   panels.in = matrix.in;
-  if (const auto coding = matrix.coding(); coding && !in_pairs(*coding, matrix.in)) {
-    log_warning("{}: tensor \"{}\" has a factor for every {} columns, an odd number: it is kept as float32",
-                matrix.values().source, matrix.values().name, coding->group);
-  } else if (coding) {
+  if (const auto coding = matrix.coding()) {
+    if (!in_pairs(*coding, matrix.in)) return panels;
     panels.layout = Layout::coded_panels;
     panels.coding = *coding;
   } else if (matrix.format == &ggml_format) {
@@ -90,10 +89,12 @@ std::vector<StackedRow> stacked_rows(std::span<const SourceMatrix> parts) {
   return rows;
 }
 
-/// Up to 16 rows to one panel, which is zero before.
-using FillPanel = void (*)(const Panels& panels, std::span<const StackedRow> rows, std::byte* out);
+/// Up to 16 rows to one panel, which is zero before. Only codes have an order.
+using FillPanel = void (*)(const Panels& panels, std::span<const StackedRow> rows, std::span<const std::int32_t> order,
+                           std::byte* out);
 
-void fill_with_numbers(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
+void fill_with_numbers(const Panels& panels, std::span<const StackedRow> rows, std::span<const std::int32_t>,
+                       std::byte* out) {
   PanelRows addresses{};
   std::vector<float> values(panels.layout == Layout::f32_panels ? static_cast<std::size_t>(panel_rows * panels.in)
                                                                 : 0u);
@@ -111,7 +112,8 @@ void fill_with_numbers(const Panels& panels, std::span<const StackedRow> rows, s
   fill_panel(panels, addresses, out);
 }
 
-void fill_with_blocks(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
+void fill_with_blocks(const Panels& panels, std::span<const StackedRow> rows, std::span<const std::int32_t>,
+                      std::byte* out) {
   const auto row_bytes = static_cast<std::size_t>(panels.in / panels.block_type->values * panels.block_type->bytes);
   for (const auto& [part, row] : rows) {
     std::memcpy(out, part->parts.front().bytes + static_cast<std::size_t>(part->first_row + row) * row_bytes,
@@ -143,19 +145,35 @@ void spread_codes(const Panels& panels, const std::vector<std::uint8_t>& codes, 
   }
 }
 
-void fill_with_codes(const Panels& panels, std::span<const StackedRow> rows, std::byte* out) {
+void fill_with_codes(const Panels& panels, std::span<const StackedRow> rows, std::span<const std::int32_t> order,
+                     std::byte* out) {
   const Coding& coding = panels.coding;
   const CodedParts parts = coded_parts(coding, panels.in);
   CodedRowBuffer buffer(coding, panels.in);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const auto& [part, index] = rows[row];
-    part->format->read_row(*part, index, buffer.row());
+    part->read_row(index, order, buffer);
     spread_codes(panels, buffer.codes, row, out);
     spread(buffer.scales, coding.scales, out + parts.scales + row * size_of(coding.scales));
     spread(buffer.supers, coding.supers, out + parts.supers + row * size_of(coding.supers));
     spread(buffer.offsets, coding.offsets, out + parts.offsets + row * size_of(coding.offsets));
     spread(buffer.super_offsets, coding.super_offsets, out + parts.super_offsets + row * size_of(coding.super_offsets));
   }
+}
+
+/// The order of a part, which is to lie in these panels; the experts of a layer are computed together, and so stored
+/// alike.
+std::vector<std::int32_t> checked_order(const std::vector<SourceMatrix>& stack, std::size_t part,
+                                        const Panels& panels) {
+  const SourceMatrix& matrix = stack[std::min(part, stack.size() - 1)];
+  CHECK(matrix.in > 0 && matrix.out > 0, "[{}, {}]", matrix.out, matrix.in);
+  const Panels own = own_panels(matrix);
+  if (part >= stack.size() || !own.same_form(panels) || own.out != panels.out) {
+    fail<LoadError>(
+        "{}: tensor \"{}\" ({} {}) is stored in another form than the same matrix of the layer's first expert",
+        matrix.values().source, matrix.values().name, matrix.values().type_name(), matrix.values().shape_text());
+  }
+  return own.layout == Layout::coded_panels ? matrix.input_order() : std::vector<std::int32_t>();
 }
 
 FillPanel fill_of(Layout layout) {
@@ -168,31 +186,40 @@ FillPanel fill_of(Layout layout) {
 
 }  // namespace
 
-std::vector<SegmentPlan> plan_segments(std::span<const SourceMatrix> parts) {
-  CHECK(!parts.empty());
+bool SegmentPlan::has_orders() const {
+  return std::ranges::any_of(orders, [](const std::vector<std::int32_t>& order) { return !order.empty(); });
+}
+
+std::vector<SegmentPlan> plan_segments(std::span<const std::vector<SourceMatrix>> stacks) {
+  CHECK(!stacks.empty() && !stacks.front().empty());
+  const std::vector<SourceMatrix>& first = stacks.front();
   std::vector<SegmentPlan> segments;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const SourceMatrix& part = parts[i];
-    CHECK(part.in == parts.front().in && part.in > 0 && part.out > 0, "[{}, {}] in a stack of {} columns", part.out,
-          part.in, parts.front().in);
-    const Panels panels = own_panels(part);
-    if (segments.empty() || !segments.back().panels.same_form(panels)) {
-      segments.push_back({panels, i, 1});
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    SegmentPlan plan{own_panels(first[i]), i, 1, {}};
+    for (const std::vector<SourceMatrix>& stack : stacks) plan.orders.push_back(checked_order(stack, i, plan.panels));
+    if (const auto coding = first[i].coding(); coding && plan.panels.layout != Layout::coded_panels) {
+      log_warning("{}: tensor \"{}\" has a factor for every {} columns, an odd number: it is kept as float32",
+                  first[i].values().source, first[i].values().name, coding->group);
+    }
+    CHECK(first[i].in == first.front().in, "{} columns in a stack of {}", first[i].in, first.front().in);
+    if (segments.empty() || !segments.back().panels.same_form(plan.panels) || segments.back().orders != plan.orders) {
+      segments.push_back(std::move(plan));
     } else {
-      segments.back().panels.out += panels.out;
+      segments.back().panels.out += plan.panels.out;
       ++segments.back().parts;
     }
   }
   return segments;
 }
 
-void repack(ThreadPool& pool, std::span<const SourceMatrix> parts, const Panels& panels, std::byte* data) {
+void repack(ThreadPool& pool, std::span<const SourceMatrix> parts, const Panels& panels,
+            std::span<const std::int32_t> order, std::byte* data) {
   const std::vector<StackedRow> rows = stacked_rows(parts);
   const FillPanel fill = fill_of(panels.layout);
   pool.parallel_for(panels.count(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t panel = begin; panel < end; ++panel) {
       const std::int64_t first = panel * panel_rows, count = std::min(panel_rows, panels.out - first);
-      fill(panels, std::span(rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+      fill(panels, std::span(rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), order,
            data + static_cast<std::size_t>(panel) * panels.panel_bytes());
     }
   });

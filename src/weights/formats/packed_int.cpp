@@ -1,6 +1,7 @@
 #include "weights/formats/packed_int.h"
 
 #include "base/error.h"
+#include "weights/formats/column_groups.h"
 #include "weights/formats/parts.h"
 
 namespace sluice {
@@ -25,9 +26,10 @@ std::int64_t bits_of(const SourceMatrix& matrix) {
 
 std::int64_t groups_of(const SourceMatrix& matrix) {
   const StoredTensor& scales = *matrix.parts[1].tensor;
+  const bool of_any_length = part_of(matrix, "weight_g_idx") != nullptr;
   const bool rows = scales.shape == std::vector{matrix.out};
   const bool groups = scales.shape.size() == 2 && scales.shape[0] == matrix.out && scales.shape[1] > 0 &&
-                      matrix.in % scales.shape[1] == 0;
+                      scales.shape[1] <= matrix.in && (of_any_length || matrix.in % scales.shape[1] == 0);
   if (!rows && !groups) fail_shape(scales, fmt::format("[{}, groups of {}]", matrix.out, matrix.in));
   return rows ? 1 : scales.shape[1];
 }
@@ -43,10 +45,7 @@ void check(const SourceMatrix& matrix) {
     expect_dtype(*zeros->tensor, {DType::i32});
     expect_shape(*zeros->tensor, {(matrix.out * bits + 31) / 32, groups});
   }
-  if (const StoredPart* order = part_of(matrix, "weight_g_idx")) {
-    fail<LoadError>("{}: tensor \"{}\": columns in an order of their own are not supported in this format",
-                    order->tensor->source, order->tensor->name);
-  }
+  if (const StoredPart* order = part_of(matrix, "weight_g_idx")) check_column_groups(*order->tensor, matrix.in);
 }
 
 std::optional<Coding> coding(const SourceMatrix& matrix) {
@@ -55,12 +54,20 @@ std::optional<Coding> coding(const SourceMatrix& matrix) {
   found.codes = four ? CodeKind::table : CodeKind::int8;
   found.table = signed_nibbles;
   found.scales = *factor_type(matrix.parts[1].tensor->dtype);
-  found.group = matrix.in / groups_of(matrix);
+  const StoredPart* order = part_of(matrix, "weight_g_idx");
+  const std::int64_t groups = groups_of(matrix);
+  found.group = order == nullptr ? matrix.in / groups : group_length(*order, groups, matrix.in);
   if (part_of(matrix, "weight_zero_point") != nullptr) {
     found.offsets = FactorType::i8;
     found.zero_points = true;
   }
   return found;
+}
+
+std::vector<std::int32_t> input_order(const SourceMatrix& matrix) {
+  const StoredPart* order = part_of(matrix, "weight_g_idx");
+  if (order == nullptr) return {};
+  return columns_by_group(*order, groups_of(matrix), matrix.in);
 }
 
 void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
@@ -84,6 +91,6 @@ void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
 
 }  // namespace
 
-const Format packed_int_format{"packed int", detect, check, nullptr, coding, read_row};
+const Format packed_int_format{"packed int", detect, check, nullptr, coding, read_row, input_order};
 
 }  // namespace sluice

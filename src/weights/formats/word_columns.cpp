@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "weights/formats/column_groups.h"
 #include "weights/formats/parts.h"
 
 namespace sluice {
@@ -12,20 +13,21 @@ namespace {
 /// Row 8 i + r of a run of eight lies in nibble place[r] of AWQ's words.
 constexpr std::array<int, 8> awq_place{0, 4, 1, 5, 2, 6, 3, 7};
 
-std::vector<std::string> names(const Checkpoint& checkpoint, std::string_view base, bool same_columns) {
+std::vector<std::string> names(const Checkpoint& checkpoint, std::string_view base, bool same_columns,
+                               std::initializer_list<std::string_view> optional) {
   const StoredTensor *values = tensor_beside(checkpoint, base, "qweight"),
                      *scales = tensor_beside(checkpoint, base, "scales");
   if (values == nullptr || scales == nullptr || values->shape.size() != 2 || scales->shape.size() != 2) return {};
   if ((values->shape[1] == scales->shape[1]) != same_columns) return {};
-  return names_beside(checkpoint, base, {"qweight", "scales", "qzeros"}, {"g_idx"});
+  return names_beside(checkpoint, base, {"qweight", "scales", "qzeros"}, optional);
 }
 
 std::vector<std::string> detect_gptq(const Checkpoint& checkpoint, std::string_view base) {
-  return names(checkpoint, base, true);
+  return names(checkpoint, base, true, {"g_idx"});
 }
 
 std::vector<std::string> detect_awq(const Checkpoint& checkpoint, std::string_view base) {
-  return names(checkpoint, base, false);
+  return names(checkpoint, base, false, {});
 }
 
 std::int64_t gptq_bits(const SourceMatrix& matrix) {
@@ -39,8 +41,9 @@ std::int64_t gptq_bits(const SourceMatrix& matrix) {
 
 std::int64_t groups_of(const SourceMatrix& matrix) {
   const StoredTensor& scales = *matrix.parts[1].tensor;
-  if (scales.shape.size() != 2 || scales.shape[1] != matrix.out || scales.shape[0] < 1 ||
-      matrix.in % scales.shape[0] != 0) {
+  const bool of_any_length = part_of(matrix, "g_idx") != nullptr;
+  if (scales.shape.size() != 2 || scales.shape[1] != matrix.out || scales.shape[0] < 1 || scales.shape[0] > matrix.in ||
+      (!of_any_length && matrix.in % scales.shape[0] != 0)) {
     fail_shape(scales, fmt::format("[groups of {}, {}]", matrix.in, matrix.out));
   }
   return scales.shape[0];
@@ -57,10 +60,7 @@ void check_factors(const SourceMatrix& matrix, std::int64_t bits) {
 void check_gptq(const SourceMatrix& matrix) {
   const std::int64_t bits = gptq_bits(matrix);
   check_factors(matrix, bits);
-  if (const StoredPart* order = part_of(matrix, "g_idx")) {
-    expect_dtype(*order->tensor, {DType::i32});
-    expect_shape(*order->tensor, {matrix.in});
-  }
+  if (const StoredPart* order = part_of(matrix, "g_idx")) check_column_groups(*order->tensor, matrix.in);
 }
 
 void check_awq(const SourceMatrix& matrix) {
@@ -69,26 +69,14 @@ void check_awq(const SourceMatrix& matrix) {
   check_factors(matrix, 4);
 }
 
-/// Groups must be runs of neighbours.
-void check_order(const SourceMatrix& matrix) {
-  const StoredPart* order = part_of(matrix, "g_idx");
-  if (order == nullptr) return;
-  const std::int64_t group = matrix.in / groups_of(matrix);
-  for (std::int64_t column = 0; column < matrix.in; ++column) {
-    if (word_at(*order, column) == static_cast<std::uint32_t>(column / group)) continue;
-    fail<LoadError>(
-        "{}: tensor \"{}\": column {} is in group {}, expected {}: columns in the order of their activations "
-        "(act-order, desc_act) are not supported",
-        order->tensor->source, order->tensor->name, column, word_at(*order, column), column / group);
-  }
-}
-
 Coding coding_of(const SourceMatrix& matrix, std::int64_t bits) {
   Coding coding;
   coding.codes = bits == 4 ? CodeKind::table : CodeKind::int8;
   coding.table = signed_nibbles;
   coding.scales = *factor_type(matrix.parts[1].tensor->dtype);
-  coding.group = matrix.in / groups_of(matrix);
+  const StoredPart* order = part_of(matrix, "g_idx");
+  const std::int64_t groups = groups_of(matrix);
+  coding.group = order == nullptr ? matrix.in / groups : group_length(*order, groups, matrix.in);
   coding.offsets = FactorType::i8;
   coding.zero_points = true;
   return coding;
@@ -97,13 +85,18 @@ Coding coding_of(const SourceMatrix& matrix, std::int64_t bits) {
 std::optional<Coding> gptq_coding(const SourceMatrix& matrix) { return coding_of(matrix, gptq_bits(matrix)); }
 std::optional<Coding> awq_coding(const SourceMatrix& matrix) { return coding_of(matrix, 4); }
 
+std::vector<std::int32_t> gptq_order(const SourceMatrix& matrix) {
+  const StoredPart* order = part_of(matrix, "g_idx");
+  if (order == nullptr) return {};
+  return columns_by_group(*order, groups_of(matrix), matrix.in);
+}
+
 /// Codes and zero points are both counted from 2^(bits - 1), so that the codes fit a signed byte.
 std::byte zero_point(std::uint32_t zero, std::int64_t bits) {
   return static_cast<std::byte>(static_cast<std::int32_t>(zero) - (1 << (bits - 1)));
 }
 
 void read_gptq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
-  if (row == 0) check_order(matrix);
   const std::int64_t bits = gptq_bits(matrix), groups = groups_of(matrix), per_word = 32 / bits;
   const std::uint32_t mask = (1u << bits) - 1u;
   for (std::int64_t column = 0; column < matrix.in; ++column) {
@@ -133,7 +126,7 @@ void read_awq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
 
 }  // namespace
 
-const Format gptq_format{"gptq", detect_gptq, check_gptq, nullptr, gptq_coding, read_gptq};
+const Format gptq_format{"gptq", detect_gptq, check_gptq, nullptr, gptq_coding, read_gptq, gptq_order};
 const Format awq_format{"awq", detect_awq, check_awq, nullptr, awq_coding, read_awq};
 
 }  // namespace sluice
