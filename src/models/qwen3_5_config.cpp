@@ -206,7 +206,7 @@ Qwen3_5Config parse_qwen3_5_config(const Json& json) {
   const ConfigFields top(json, "");
   Qwen3_5Config config;
   config.architecture = read_architecture(top);
-  if (const Json* hints = top.find("quantization_config")) check_quantization_hints(*hints);
+  if (const Json* hints = top.find("quantization_config")) config.storage = read_storage_hints(*hints);
   const Json* nested = top.find("text_config");
   const ConfigFields text(nested == nullptr ? json : *nested, nested == nullptr ? "" : "text_config");
 

@@ -35,6 +35,7 @@ struct Qwen3_5Config {
   std::int64_t vocab_size = 0, hidden_size = 0, layers = 0, intermediate_size = 0;
   std::int64_t heads = 0, kv_heads = 0, head_dim = 256;
   bool attn_output_gate = true, attention_bias = false;
+  StorageHints storage;
   std::vector<bool> full_attention;  // one a layer; the others are delta nets
   std::int64_t conv_taps = 4, key_dim = 128, value_dim = 128, key_heads = 0, value_heads = 0;
   GateActivation output_gate = GateActivation::swish;

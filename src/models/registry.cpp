@@ -8,15 +8,16 @@ namespace sluice {
 std::unique_ptr<Model> load_model(const Json& config, const Checkpoint& checkpoint, Ops& ops,
                                   std::function<void(std::uint64_t placed, std::uint64_t total)> on_progress) {
   const Qwen3_5Config parsed = parse_qwen3_5_config(config);
-  WeightScope root(checkpoint, ops.placer());
+  WeightScope root(checkpoint, ops.placer(), parsed.storage);
   root.on_progress(std::move(on_progress));
   return std::make_unique<Qwen3_5>(parsed, root);
 }
 
 std::vector<std::string> audit_model(const Json& config, const Checkpoint& checkpoint) {
   AuditPlacer placer;
-  const WeightScope root(checkpoint, placer);
-  const Qwen3_5 model(parse_qwen3_5_config(config), root);
+  const Qwen3_5Config parsed = parse_qwen3_5_config(config);
+  const WeightScope root(checkpoint, placer, parsed.storage);
+  const Qwen3_5 model(parsed, root);
   return root.skipped();
 }
 

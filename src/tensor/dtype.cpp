@@ -31,6 +31,7 @@ std::string_view name_of(DType dtype) {
     case DType::bf16: return "bfloat16";
     case DType::f8_e4m3: return "float8_e4m3";
     case DType::f8_e5m2: return "float8_e5m2";
+    case DType::f8_e8m0: return "float8_e8m0";
     case DType::i64: return "int64";
     case DType::i32: return "int32";
     case DType::i16: return "int16";

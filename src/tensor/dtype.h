@@ -14,6 +14,7 @@ enum class DType : std::uint8_t {
   bf16,
   f8_e4m3,
   f8_e5m2,
+  f8_e8m0,
   i64,
   i32,
   i16,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "base/check.h"
@@ -28,6 +29,7 @@ std::optional<FactorType> factor_type(DType dtype) {
     case DType::f16: return FactorType::f16;
     case DType::bf16: return FactorType::bf16;
     case DType::f8_e4m3: return FactorType::f8_e4m3;
+    case DType::f8_e8m0: return FactorType::f8_e8m0;
     default: return std::nullopt;
   }
 }
@@ -82,7 +84,52 @@ float number_of(const Coding& coding, std::uint8_t code) {
   check_failed(__FILE__, __LINE__, "a kind of codes", "");
 }
 
+/// The largest magnitude of a code's number.
+float largest_number(const Coding& coding) {
+  switch (coding.codes) {
+    case CodeKind::table: {
+      int largest = 0;
+      for (const int number : coding.table) largest = std::max(largest, std::abs(number));
+      return static_cast<float>(largest);
+    }
+    case CodeKind::int8: return 128.0f;
+    case CodeKind::f8_e4m3: return 448.0f;
+    case CodeKind::six_bit: return 32.0f;
+  }
+  check_failed(__FILE__, __LINE__, "a kind of codes", "");
+}
+
+/// No factor is larger in magnitude; infinity if one is not a number.
+float bound_of(FactorType type, const std::byte* factors, std::int64_t count) {
+  switch (type) {
+    case FactorType::none: return 1.0f;
+    case FactorType::f16: return 65504.0f;
+    case FactorType::f8_e4m3: return 448.0f;
+    case FactorType::u8: return 255.0f;
+    case FactorType::i8: return 128.0f;
+    default: break;
+  }
+  float largest = 0.0f;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float factor = std::fabs(load_factor(type, factors, i));
+    if (!std::isfinite(factor)) return std::numeric_limits<float>::infinity();
+    largest = std::max(largest, factor);
+  }
+  return largest;
+}
+
 }  // namespace
+
+bool decodes_to_finite(const Coding& coding, const CodedRow& row, std::int64_t in) {
+  const std::int64_t groups = coding.groups(in), supers = coding.super_group > 0 ? coding.super_groups(in) : 0;
+  const float scale = bound_of(coding.scales, row.scales, groups) * bound_of(coding.supers, row.supers, supers);
+  float offset = 0.0f;
+  if (coding.offsets != FactorType::none) {
+    const float unit = coding.zero_points ? scale : bound_of(coding.super_offsets, row.super_offsets, supers);
+    offset = bound_of(coding.offsets, row.offsets, groups) * unit;
+  }
+  return std::isfinite(largest_number(coding) * scale + offset);
+}
 
 void decode_row(const Coding& coding, const CodedRow& row, std::int64_t in, float* out) {
   for (std::int64_t group = 0; group < coding.groups(in); ++group) {

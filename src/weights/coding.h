@@ -63,6 +63,8 @@ class CodedRowBuffer {
 /// One row of `in` numbers: the definition of a coding.
 void decode_row(const Coding& coding, const CodedRow& row, std::int64_t in, float* out);
 
+/// Whether no codes could make decode_row() overflow. Factors of 16 bits and less are taken to be numbers.
+bool decodes_to_finite(const Coding& coding, const CodedRow& row, std::int64_t in);
 /// Moves numbers in an order of columns (SourceMatrix::input_order) back to where they belong; none move if it is
 /// empty.
 void restore_order(std::span<const std::int32_t> order, float* numbers);

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace sluice {
 
 void SourceMatrix::dequantize(std::int64_t first, std::int64_t count, float* out_values) const {
@@ -28,6 +30,10 @@ std::vector<std::int32_t> SourceMatrix::input_order() const {
 
 void SourceMatrix::read_row(std::int64_t row, std::span<const std::int32_t> order, CodedRowBuffer& to) const {
   format->read_row(*this, row, to.row());
+  if (!decodes_to_finite(*coding(), to.row(), in)) {
+    fail<LoadError>("{}: tensor \"{}\": the scales of row {} are so large that its numbers are not finite",
+                    values().source, values().name, row);
+  }
   if (order.empty()) return;
   const std::vector<std::uint8_t> stored = to.codes;
   for (std::size_t column = 0; column < order.size(); ++column) {
@@ -42,11 +48,11 @@ std::span<const std::byte> SourceMatrix::plain_rows() const {
 }
 
 std::optional<SourceMatrix> find_matrix(const Checkpoint& checkpoint, std::string_view base, std::int64_t out,
-                                        std::int64_t in) {
+                                        std::int64_t in, const StorageHints& hints) {
   for (const Format* format : formats()) {
     const std::vector<std::string> names = format->detect(checkpoint, base);
     if (names.empty()) continue;
-    SourceMatrix matrix{format, {}, 0, out, in};
+    SourceMatrix matrix{format, {}, 0, out, in, hints};
     for (const std::string& name : names) {
       const StoredTensor* tensor = checkpoint.find(name);
       matrix.parts.push_back({tensor, checkpoint.bytes(*tensor).data()});

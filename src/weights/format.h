@@ -20,12 +20,18 @@ struct StoredPart {
   const std::byte* bytes = nullptr;
 };
 
+/// What the tensors of a matrix cannot tell about themselves.
+struct StorageHints {
+  bool zero_points_less_one = true;  // where words of columns store them
+};
+
 /// A matrix [out, in] (or a run of rows of one) as a file stores it.
 struct SourceMatrix {
   const Format* format = nullptr;
   std::vector<StoredPart> parts;  // the values first, then what the format needs beside them
   std::int64_t first_row = 0;     // within the stored tensor, leading dimensions flattened
   std::int64_t out = 0, in = 0;
+  StorageHints hints = {};
 
   const StoredTensor& values() const { return *parts.front().tensor; }
   /// Rows first .. first + count - 1 as float32, [count, in].
@@ -35,6 +41,7 @@ struct SourceMatrix {
   /// The columns in the coding's order: its column c is column input_order()[c] of the matrix. Empty: c is.
   std::vector<std::int32_t> input_order() const;
   /// Codes and factors of a row, the codes in `order`, which is input_order().
+  /// Throws LoadError for factors with which a number could not be finite.
   void read_row(std::int64_t row, std::span<const std::int32_t> order, CodedRowBuffer& to) const;
   /// The packed rows themselves, for formats that are plain numbers.
   std::span<const std::byte> plain_rows() const;
@@ -62,6 +69,6 @@ std::span<const Format* const> formats();
 /// The matrix BASE in the first format that detects it; none if no format does. Throws LoadError if that one's check
 /// does. No bytes are read.
 std::optional<SourceMatrix> find_matrix(const Checkpoint& checkpoint, std::string_view base, std::int64_t out,
-                                        std::int64_t in);
+                                        std::int64_t in, const StorageHints& hints = {});
 
 }  // namespace sluice

@@ -18,11 +18,38 @@ void dequantize_blocks(const std::byte* blocks, std::int64_t count, float* out) 
   }
 }
 
+bool is_number(ggml::Half half) { return (half & 0x7c00) != 0x7c00; }
+
+template <class Block>
+bool has_numbers(const Block& block) {
+  if constexpr (requires { block.dmin; }) {
+    return is_number(block.d) && is_number(block.dmin);
+  } else if constexpr (requires { block.m; }) {
+    return is_number(block.d) && is_number(block.m);
+  } else {
+    return is_number(block.d);
+  }
+}
+bool has_numbers(const ggml::IQ1_M& block) { return is_number(super_scale(block)); }
+bool has_numbers(const ggml::NVFP4&) { return true; }  // no code of its scales stands for NaN
+/// 255 stands for NaN, and 6 * 2^126 is too large.
+bool has_numbers(const ggml::MXFP4& block) { return block.e < 253; }
+
+template <class Block>
+bool blocks_have_numbers(const std::byte* blocks, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i, blocks += sizeof(Block)) {
+    Block block;
+    std::memcpy(&block, blocks, sizeof block);
+    if (!has_numbers(block)) return false;
+  }
+  return true;
+}
+
 /// `bytes` says what the format has, so that a compiler's padding would not go unnoticed.
 template <class Block, std::int64_t bytes>
 constexpr BlockType row(std::uint32_t id, std::string_view name) {
   static_assert(sizeof(Block) == bytes);
-  return {id, name, Block::values, bytes, dequantize_blocks<Block>};
+  return {id, name, Block::values, bytes, dequantize_blocks<Block>, blocks_have_numbers<Block>};
 }
 
 constexpr std::array types{

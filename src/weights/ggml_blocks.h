@@ -13,6 +13,8 @@ struct BlockType {
   std::int64_t values, bytes;
   /// `count` blocks, one after another, as count * values floats.
   void (*dequantize)(const std::byte* blocks, std::int64_t count, float* out);
+  /// Whether the scales of all of them are such that no number is NaN or infinite.
+  bool (*finite)(const std::byte* blocks, std::int64_t count);
 };
 
 /// Every block type that can be read.

@@ -21,10 +21,10 @@ struct NamedType {
   DType dtype;
 };
 constexpr NamedType types[] = {
-    {"F64", DType::f64},         {"F32", DType::f32},         {"F16", DType::f16},      {"BF16", DType::bf16},
-    {"F8_E4M3", DType::f8_e4m3}, {"F8_E5M2", DType::f8_e5m2}, {"I64", DType::i64},      {"I32", DType::i32},
-    {"I16", DType::i16},         {"I8", DType::i8},           {"U64", DType::u64},      {"U32", DType::u32},
-    {"U16", DType::u16},         {"U8", DType::u8},           {"BOOL", DType::boolean},
+    {"F64", DType::f64},         {"F32", DType::f32},         {"F16", DType::f16},         {"BF16", DType::bf16},
+    {"F8_E4M3", DType::f8_e4m3}, {"F8_E5M2", DType::f8_e5m2}, {"F8_E8M0", DType::f8_e8m0}, {"I64", DType::i64},
+    {"I32", DType::i32},         {"I16", DType::i16},         {"I8", DType::i8},           {"U64", DType::u64},
+    {"U32", DType::u32},         {"U16", DType::u16},         {"U8", DType::u8},           {"BOOL", DType::boolean},
 };
 
 /// A position in a header, for errors.

@@ -19,6 +19,7 @@ const char* type_name(DType dtype) {
     case DType::i64: return "I64";
     case DType::i32: return "I32";
     case DType::f8_e4m3: return "F8_E4M3";
+    case DType::f8_e8m0: return "F8_E8M0";
     case DType::i8: return "I8";
     case DType::u8: return "U8";
     default: break;

@@ -1,17 +1,17 @@
 #include "weights/scope.h"
 
-#include <map>
+#include <numeric>
 #include <unordered_set>
 
 #include "base/error.h"
-#include "weights/formats/ggml.h"
-#include "weights/formats/plain.h"
+#include "weights/fused_experts.h"
 
 namespace sluice {
 
 struct WeightScope::Shared {
   const Checkpoint& checkpoint;
   Placer& placer;
+  StorageHints hints;
   std::unordered_set<std::string> claimed;
   std::vector<std::string> skipped;
   std::uint64_t placed_bytes = 0;
@@ -29,10 +29,11 @@ std::string joined(std::string_view prefix, std::string_view name) {
 std::string what_is_beside(const Checkpoint& checkpoint, const std::string& base) {
   std::string found;
   for (const std::string& name : checkpoint.names()) {
-    if (!name.starts_with(base + ".") || name.ends_with(".bias")) continue;
+    if (!name.starts_with(base) || name.ends_with(".bias")) continue;
+    if (name.size() > base.size() && name[base.size()] != '.' && name[base.size()] != '_') continue;
     const StoredTensor& tensor = *checkpoint.find(name);
-    found += fmt::format("{}{} ({} {})", found.empty() ? "" : ", ", name.substr(base.size() + 1), tensor.type_name(),
-                         tensor.shape_text());
+    found += fmt::format("{}{} ({} {})", found.empty() ? "" : ", ", name.substr(base.rfind('.') + 1),
+                         tensor.type_name(), tensor.shape_text());
   }
   return found.empty() ? "" : fmt::format(", nor is it in a quantized form that is known: there is {}", found);
 }
@@ -45,8 +46,8 @@ std::vector<std::int64_t> sizes_of(const Shape& shape) {
 
 }  // namespace
 
-WeightScope::WeightScope(const Checkpoint& checkpoint, Placer& placer)
-    : WeightScope(std::make_shared<Shared>(Shared{checkpoint, placer, {}, {}, 0, nullptr}), "") {}
+WeightScope::WeightScope(const Checkpoint& checkpoint, Placer& placer, const StorageHints& hints)
+    : WeightScope(std::make_shared<Shared>(Shared{checkpoint, placer, hints, {}, {}, 0, nullptr}), "") {}
 
 WeightScope::WeightScope(std::shared_ptr<Shared> shared, std::string prefix)
     : shared_(std::move(shared)), prefix_(std::move(prefix)) {}
@@ -85,16 +86,6 @@ const StoredTensor& WeightScope::plain_tensor(std::string_view name, const std::
   return *tensor;
 }
 
-const StoredTensor& WeightScope::expert_tensor(std::string_view name, const std::vector<std::int64_t>& shape) const {
-  const StoredTensor* tensor = shared_->checkpoint.find(full(name));
-  if (tensor == nullptr || tensor->block_type == nullptr) return plain_tensor(name, shape);
-  if (tensor->shape != shape) {
-    fail<LoadError>("{}: tensor \"{}\" has shape {}, expected [{}]", tensor->source, tensor->name, tensor->shape_text(),
-                    fmt::join(shape, ", "));
-  }
-  return *tensor;
-}
-
 std::vector<float> WeightScope::values(std::string_view name, const Shape& shape) const {
   const StoredTensor& tensor = plain_tensor(name, sizes_of(shape));
   std::vector<float> numbers(static_cast<std::size_t>(tensor.elements()));
@@ -114,7 +105,7 @@ Tensor WeightScope::vector(std::string_view name, const Shape& shape, const std:
 SourceMatrix WeightScope::source(std::string_view name, std::int64_t out, std::int64_t in) const {
   const Checkpoint& checkpoint = shared_->checkpoint;
   const std::string base = full(name);
-  if (auto matrix = find_matrix(checkpoint, base, out, in)) return *std::move(matrix);
+  if (auto matrix = find_matrix(checkpoint, base, out, in, shared_->hints)) return *std::move(matrix);
   fail<LoadError>("{}: tensor \"{}.weight\" [{}, {}] is missing{}", checkpoint.describe(), base, out, in,
                   what_is_beside(checkpoint, base));
 }
@@ -144,38 +135,63 @@ WeightPtr WeightScope::stacked(std::initializer_list<StackPart> parts, std::int6
 
 ExpertWeightsPtr WeightScope::experts(std::string_view fused, std::initializer_list<StackPart> parts,
                                       std::int64_t experts, std::int64_t in) const {
-  std::int64_t rows = 0;
-  for (const StackPart& part : parts) rows += part.rows;
-  std::vector<std::vector<SourceMatrix>> sources(static_cast<std::size_t>(experts));
-  std::vector<const StoredTensor*> whole;  // tensors of all experts
-  const auto add_whole = [&](std::string_view name, std::int64_t part_rows) {
-    const StoredTensor& tensor = expert_tensor(name, {experts, part_rows, in});
-    const Format& format = tensor.block_type != nullptr ? ggml_format : plain_format;
-    const StoredPart part{&tensor, shared_->checkpoint.bytes(tensor).data()};
-    for (std::int64_t e = 0; e < experts; ++e) {
-      sources[static_cast<std::size_t>(e)].push_back({&format, {part}, e * part_rows, part_rows, in});
-    }
-    whole.push_back(&tensor);
-  };
-  if (shared_->checkpoint.find(full(fused)) != nullptr) {
-    add_whole(fused, rows);
-  } else if (shared_->checkpoint.find(full(parts.begin()->name)) != nullptr) {
-    for (const StackPart& part : parts) add_whole(part.name, part.rows);
+  std::vector<std::int64_t> rows;
+  for (const StackPart& part : parts) rows.push_back(part.rows);
+  std::vector<FusedExperts> found;
+  if (auto all = find_fused_experts(shared_->checkpoint, full(fused), experts, rows, in, shared_->hints)) {
+    found.push_back(*std::move(all));
   } else {
-    for (std::int64_t e = 0; e < experts; ++e) {
-      for (const StackPart& part : parts) {
-        sources[static_cast<std::size_t>(e)].push_back(source(fmt::format("{}.{}", e, part.name), part.rows, in));
-      }
+    for (const StackPart& part : parts) {
+      auto own = find_fused_experts(shared_->checkpoint, full(part.name), experts, {&part.rows, 1}, in, shared_->hints);
+      if (own) found.push_back(*std::move(own));
+    }
+  }
+  if (found.empty()) return separate_experts(fused, parts, experts, in);
+  std::vector<std::vector<SourceMatrix>> sources(static_cast<std::size_t>(experts));
+  std::int64_t out = 0;
+  for (const FusedExperts& some : found) {
+    for (std::size_t e = 0; e < sources.size(); ++e) {
+      sources[e].insert(sources[e].end(), some.matrices[e].begin(), some.matrices[e].end());
+    }
+  }
+  for (const SourceMatrix& matrix : sources.front()) out += matrix.out;
+  if (out != std::accumulate(rows.begin(), rows.end(), std::int64_t{0})) fail_experts(fused, parts, experts, in);
+  ExpertWeightsPtr weights = shared_->placer.place_experts(sources);
+  for (const FusedExperts& some : found) {
+    for (const StoredTensor* tensor : some.tensors) done(*tensor);
+  }
+  return weights;
+}
+
+ExpertWeightsPtr WeightScope::separate_experts(std::string_view fused, std::initializer_list<StackPart> parts,
+                                               std::int64_t experts, std::int64_t in) const {
+  if (!has(fmt::format("0.{}", parts.begin()->name))) fail_experts(fused, parts, experts, in);
+  std::vector<std::vector<SourceMatrix>> sources(static_cast<std::size_t>(experts));
+  for (std::int64_t e = 0; e < experts; ++e) {
+    for (const StackPart& part : parts) {
+      sources[static_cast<std::size_t>(e)].push_back(source(fmt::format("{}.{}", e, part.name), part.rows, in));
     }
   }
   ExpertWeightsPtr weights = shared_->placer.place_experts(sources);
-  for (const StoredTensor* tensor : whole) done(*tensor);
-  if (whole.empty()) {
-    for (const auto& expert : sources) {
-      for (const SourceMatrix& matrix : expert) done(matrix);
-    }
+  for (const auto& expert : sources) {
+    for (const SourceMatrix& matrix : expert) done(matrix);
   }
   return weights;
+}
+
+void WeightScope::fail_experts(std::string_view fused, std::initializer_list<StackPart> parts, std::int64_t experts,
+                               std::int64_t in) const {
+  std::int64_t rows = 0;
+  std::string found, names;
+  for (const StackPart& part : parts) {
+    rows += part.rows;
+    names += fmt::format(", \"{}\" [{}, {}, {}]", full(part.name), experts, part.rows, in);
+    if (part.name != fused) found += what_is_beside(shared_->checkpoint, full(part.name));
+  }
+  fail<LoadError>("{}: the experts \"{}\" [{}, {}, {}] (or{}, or \"{}.weight\" and so on) are missing{}{}",
+                  shared_->checkpoint.describe(), full(fused), experts, rows, in, names.substr(1),
+                  full(fmt::format("0.{}", parts.begin()->name)), what_is_beside(shared_->checkpoint, full(fused)),
+                  found);
 }
 
 void WeightScope::reserve(std::string_view name, const std::vector<std::int64_t>& shape) const {

@@ -20,7 +20,7 @@ struct StackPart {
 /// uses, checks their shapes, and gives the pages back; finish() then reports what nobody asked for.
 class WeightScope {
  public:
-  WeightScope(const Checkpoint& checkpoint, Placer& placer);
+  WeightScope(const Checkpoint& checkpoint, Placer& placer, const StorageHints& hints = {});
 
   /// The scope of a child: at("layers.3") of "model" is "model.layers.3".
   WeightScope at(std::string_view child) const;
@@ -39,8 +39,8 @@ class WeightScope {
   WeightPtr matrix(std::string_view name, std::int64_t out, std::int64_t in) const;
   /// Several stored matrices as one, stacked by rows in this order.
   WeightPtr stacked(std::initializer_list<StackPart> parts, std::int64_t in) const;
-  /// Experts: the fused tensor FUSED [experts, sum of rows, in], or NAME [experts, rows, in] for each part, or
-  /// {e}.NAME for each part, stacked.
+  /// Experts, in any form: FUSED [experts, sum of rows, in], or NAME [experts, rows, in] for each part (see
+  /// find_fused_experts), or {e}.NAME for each part, stacked.
   ExpertWeightsPtr experts(std::string_view fused, std::initializer_list<StackPart> parts, std::int64_t experts,
                            std::int64_t in) const;
 
@@ -60,8 +60,11 @@ class WeightScope {
   WeightScope(std::shared_ptr<Shared> shared, std::string prefix);
   std::string full(std::string_view name) const;
   const StoredTensor& plain_tensor(std::string_view name, const std::vector<std::int64_t>& shape) const;
-  /// The tensor of all experts, of plain floats or of ggml's blocks.
-  const StoredTensor& expert_tensor(std::string_view name, const std::vector<std::int64_t>& shape) const;
+  /// The experts stored as {e}.NAME for each part.
+  ExpertWeightsPtr separate_experts(std::string_view fused, std::initializer_list<StackPart> parts,
+                                    std::int64_t experts, std::int64_t in) const;
+  [[noreturn]] void fail_experts(std::string_view fused, std::initializer_list<StackPart> parts, std::int64_t experts,
+                                 std::int64_t in) const;
   SourceMatrix source(std::string_view name, std::int64_t out, std::int64_t in) const;
   void done(const SourceMatrix& matrix) const;
   void done(const StoredTensor& tensor) const;

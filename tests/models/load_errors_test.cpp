@@ -118,11 +118,10 @@ TEST(LoadErrors, RefuseOtherArchitectures) {
 }
 
 TEST(LoadErrors, RefuseWhatTheTensorsOfAQuantizationCannotTell) {
-  EXPECT_SAYS(error_with(unchanged,
-                         [](Json& config) {
-                           config["quantization_config"] = {{"quant_method", "gptq"}, {"checkpoint_format", "gptq_v2"}};
-                         }),
-              "checkpoint_format is gptq_v2");
+  EXPECT_SAYS(
+      error_with(unchanged,
+                 [](Json& config) { config["quantization_config"] = {{"quant_method", "awq"}, {"version", "gemv"}}; }),
+      "version is \"gemv\"");
 }
 
 TEST(LoadErrors, RefuseUnsupportedFieldsByName) {

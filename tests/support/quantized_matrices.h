@@ -131,6 +131,10 @@ inline std::vector<QuantizedForm> quantized_forms() {
                      to.add_values("m.weight", DType::u8, {out, in / 2}, random.bytes(out * in / 2));
                      to.add_values("m.weight_scale", DType::u8, {out, in / 32}, random.bytes(out * in / 32, 140));
                    }});
+  forms.push_back({"mxfp4_typed", "mxfp4", 1, 32, [](C& to, R& random, N out, N in) {
+                     to.add_values("m.weight_packed", DType::u8, {out, in / 2}, random.bytes(out * in / 2));
+                     to.add_values("m.weight_scale", DType::f8_e8m0, {out, in / 32}, random.bytes(out * in / 32, 140));
+                   }});
   forms.push_back({"packed_int4", "packed int", 1, 32, [](C& to, R& random, N out, N in) {
                      to.add_values("m.weight_packed", DType::i32, {out, in / 8}, random.words(out * in / 8));
                      to.add_values("m.weight_scale", DType::bf16, {out, in / 32}, random.bfloats(out * in / 32));

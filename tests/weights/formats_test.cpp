@@ -117,6 +117,23 @@ TEST(Formats, Mxfp4HasAPowerOfTwoForEach32) {
   });
 }
 
+TEST(Formats, Mxfp4MayHaveAPowerOfTwoByItsType) {
+  Stored m("mxfp4_typed");
+  m.expect([&](std::int64_t row, std::int64_t column) {
+    const int code = m.byte("weight_packed", (row * in + column) / 2) >> (column % 2 * 4) & 15;
+    return e2m1(code) * std::pow(2.0, m.byte("weight_scale", (row * in + column) / 32) - 127);
+  });
+}
+
+TEST(Formats, Fp8MayHaveAPowerOfTwoForEachBlock) {
+  Stored m("fp8_block");
+  m.checkpoint().add_values("m.weight_scale_inv", DType::f8_e8m0, {2, 2}, std::vector<std::uint8_t>{127, 120, 130, 0});
+  m.expect([&](std::int64_t row, std::int64_t column) {
+    return e4m3(m.byte("weight", row * in + column)) *
+           std::pow(2.0, m.byte("weight_scale_inv", row / 128 * 2 + column / 128) - 127);
+  });
+}
+
 TEST(Formats, PackedInt4IsLessEight) {
   Stored m("packed_int4");
   m.expect([&](std::int64_t row, std::int64_t column) {

@@ -57,6 +57,16 @@ TEST(Safetensors, KeepsTheBytesAfterTheirPagesWereReleased) {
   EXPECT_EQ(std::memcmp(checkpoint->bytes(*checkpoint->find("a")).data(), values.data(), 400000), 0);
 }
 
+TEST(Safetensors, KnowsTheTypeOfPowersOfTwo) {
+  const TemporaryDirectory directory;
+  const auto path =
+      directory.write("x.safetensors", file_bytes(R"({"a":{"dtype":"F8_E8M0","shape":[3],"data_offsets":[0,3]}})", 3));
+  const auto checkpoint = open_safetensors(path);
+  EXPECT_EQ(checkpoint->find("a")->dtype, DType::f8_e8m0);
+  EXPECT_EQ(checkpoint->find("a")->type_name(), "float8_e8m0");
+  EXPECT_EQ(checkpoint->find("a")->byte_size(), 3u);
+}
+
 TEST(Safetensors, RefusesTruncatedFiles) {
   const std::string whole = file_bytes(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8);
   for (std::size_t size = 0; size < whole.size(); ++size) {

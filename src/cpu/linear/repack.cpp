@@ -116,8 +116,7 @@ void fill_with_blocks(const Panels& panels, std::span<const StackedRow> rows, st
                       std::byte* out) {
   const auto row_bytes = static_cast<std::size_t>(panels.in / panels.block_type->values * panels.block_type->bytes);
   for (const auto& [part, row] : rows) {
-    std::memcpy(out, part->parts.front().bytes + static_cast<std::size_t>(part->first_row + row) * row_bytes,
-                row_bytes);
+    std::memcpy(out, checked_blocks(*part, row), row_bytes);
     out += row_bytes;
   }
 }

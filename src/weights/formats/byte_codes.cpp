@@ -42,7 +42,7 @@ std::vector<std::string> detect(const Checkpoint& checkpoint, std::string_view b
 
 void check(const SourceMatrix& matrix) {
   expect_shape(matrix.values(), {matrix.out, matrix.in});
-  expect_dtype(*matrix.parts[1].tensor, {DType::f32, DType::bf16, DType::f16});
+  expect_dtype(*matrix.parts[1].tensor, {DType::f32, DType::bf16, DType::f16, DType::f8_e8m0});
   grid_of(matrix);
 }
 

@@ -29,8 +29,8 @@ std::vector<std::string> detect_packed(const Checkpoint& checkpoint, std::string
 template <int packed>
 std::vector<std::string> detect_mxfp4(const Checkpoint& checkpoint, std::string_view base) {
   const std::string_view values = packed != 0 ? "weight_packed" : "weight";
-  if (!holds_bytes(tensor_beside(checkpoint, base, values)) ||
-      !holds_bytes(tensor_beside(checkpoint, base, "weight_scale"))) {
+  const StoredTensor* scales = tensor_beside(checkpoint, base, "weight_scale");
+  if (!holds_bytes(tensor_beside(checkpoint, base, values)) || scales == nullptr || scales->dtype == DType::f8_e4m3) {
     return {};
   }
   return names_beside(checkpoint, base, {values, "weight_scale"}, {"input_scale"});
@@ -51,7 +51,10 @@ void check_nvfp4(const SourceMatrix& matrix) {
   expect_one_float(*matrix.parts[2].tensor);
 }
 
-void check_mxfp4(const SourceMatrix& matrix) { check_values(matrix, mxfp4_group); }
+void check_mxfp4(const SourceMatrix& matrix) {
+  check_values(matrix, mxfp4_group);
+  expect_dtype(*matrix.parts[1].tensor, {DType::u8, DType::f8_e8m0});
+}
 
 Coding e2m1_coding(FactorType scales, std::int64_t group, std::int64_t in) {
   Coding coding;

@@ -16,8 +16,8 @@ void check(const SourceMatrix& matrix) {
   const StoredTensor& tensor = matrix.values();
   if (!is_plain_float(tensor.dtype)) {
     fail<LoadError>(
-        "{}: tensor \"{}\" is {}, expected bfloat16, float16 or float32 (or the scales of a quantized form, "
-        "which are not beside it)",
+        "{}: tensor \"{}\" is {}, expected bfloat16, float16 or float32 (or the scales of a quantized form "
+        "of such numbers, which are not beside it)",
         tensor.source, tensor.name, tensor.type_name());
   }
   if (tensor.shape != std::vector<std::int64_t>{matrix.out, matrix.in}) {

@@ -13,21 +13,29 @@ namespace {
 /// Row 8 i + r of a run of eight lies in nibble place[r] of AWQ's words.
 constexpr std::array<int, 8> awq_place{0, 4, 1, 5, 2, 6, 3, 7};
 
-std::vector<std::string> names(const Checkpoint& checkpoint, std::string_view base, bool same_columns,
+/// Whether the words hold 8 rows each; else they hold columns. One tensor beside them may be misshapen.
+bool packs_rows(const StoredTensor& values, const StoredTensor& scales, const StoredTensor& zeros) {
+  const auto columns = [](const StoredTensor& tensor) { return tensor.shape.size() == 2 ? tensor.shape[1] : 0; };
+  const std::int64_t words = columns(values);
+  return columns(zeros) == words || (columns(scales) % 8 == 0 && columns(scales) / 8 == words);
+}
+
+std::vector<std::string> names(const Checkpoint& checkpoint, std::string_view base, bool of_rows,
                                std::initializer_list<std::string_view> optional) {
   const StoredTensor *values = tensor_beside(checkpoint, base, "qweight"),
-                     *scales = tensor_beside(checkpoint, base, "scales");
-  if (values == nullptr || scales == nullptr || values->shape.size() != 2 || scales->shape.size() != 2) return {};
-  if ((values->shape[1] == scales->shape[1]) != same_columns) return {};
+                     *scales = tensor_beside(checkpoint, base, "scales"),
+                     *zeros = tensor_beside(checkpoint, base, "qzeros");
+  if (values == nullptr || scales == nullptr || zeros == nullptr) return {};
+  if (packs_rows(*values, *scales, *zeros) != of_rows) return {};
   return names_beside(checkpoint, base, {"qweight", "scales", "qzeros"}, optional);
 }
 
 std::vector<std::string> detect_gptq(const Checkpoint& checkpoint, std::string_view base) {
-  return names(checkpoint, base, true, {"g_idx"});
+  return names(checkpoint, base, false, {"g_idx"});
 }
 
 std::vector<std::string> detect_awq(const Checkpoint& checkpoint, std::string_view base) {
-  return names(checkpoint, base, false, {});
+  return names(checkpoint, base, true, {});
 }
 
 std::int64_t gptq_bits(const SourceMatrix& matrix) {
@@ -98,7 +106,7 @@ std::byte zero_point(std::uint32_t zero, std::int64_t bits) {
 
 void read_gptq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) {
   const std::int64_t bits = gptq_bits(matrix), groups = groups_of(matrix), per_word = 32 / bits;
-  const std::uint32_t mask = (1u << bits) - 1u;
+  const std::uint32_t mask = (1u << bits) - 1u, added = matrix.hints.zero_points_less_one ? 1u : 0u;
   for (std::int64_t column = 0; column < matrix.in; ++column) {
     const std::uint32_t word = word_at(matrix.parts[0], column / per_word * matrix.out + row);
     const auto code = static_cast<std::uint8_t>(word >> (column % per_word * bits) & mask);
@@ -107,7 +115,7 @@ void read_gptq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out
   copy_scales(matrix.parts[1], row, matrix.out, groups, out.scales);
   for (std::int64_t group = 0; group < groups; ++group) {
     const std::uint32_t word = word_at(matrix.parts[2], group * (matrix.out / per_word) + row / per_word);
-    out.offsets[group] = zero_point(((word >> (row % per_word * bits) & mask) + 1u) & mask, bits);
+    out.offsets[group] = zero_point(((word >> (row % per_word * bits) & mask) + added) & mask, bits);
   }
 }
 

@@ -169,6 +169,9 @@ struct NVFP4 {
   Byte qs[32];  // of 16 values: byte i holds values i and i + 8
 };
 
+/// Scale of the whole block.
+Half super_scale(const IQ1_M& block);
+
 // One block as floats, with the order of operations of the reference.
 void dequantize(const Q4_0& block, float* out);
 void dequantize(const Q4_1& block, float* out);

@@ -50,10 +50,14 @@ void dequantize(const IQ1_S& block, float* out) {
   }
 }
 
+Half super_scale(const IQ1_M& block) {
+  unsigned bits = 0;
+  for (int i = 0; i < 4; ++i) bits |= static_cast<unsigned>(block.scales[i] >> 12) << (i * 4);
+  return static_cast<Half>(bits);
+}
+
 void dequantize(const IQ1_M& block, float* out) {
-  unsigned d_bits = 0;
-  for (int i = 0; i < 4; ++i) d_bits |= static_cast<unsigned>(block.scales[i] >> 12) << (i * 4);
-  const float d = f16_to_float(static_cast<Half>(d_bits));
+  const float d = f16_to_float(super_scale(block));
   for (int i = 0; i < 32; ++i) {
     const int scale = block.scales[i / 8] >> (i / 2 % 4 * 3) & 7;
     const auto qh = static_cast<unsigned>(nibble(block.qh, i));
