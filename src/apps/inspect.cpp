@@ -11,6 +11,8 @@
 #include "cache/cache_plan.h"
 #include "models/model.h"
 #include "weights/format.h"
+#include "weights/formats/listed_modules.h"
+#include "weights/fused_experts.h"
 
 namespace sluice {
 
@@ -22,19 +24,6 @@ struct TensorGroup {
   std::uint64_t count = 0, bytes = 0;
 };
 
-/// "model.layers.3.mlp" as "model.layers.*.mlp".
-std::string without_numbers(const std::string& name) {
-  std::string pattern;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size());
-    const std::string part = name.substr(begin, end - begin);
-    const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
-    pattern += (begin == 0 ? "" : ".") + (is_number ? "*" : part);
-    begin = end + 1;
-  }
-  return pattern;
-}
-
 /// The format whose matrix the tensor is part of, with its values or its scales.
 std::string format_of(const Checkpoint& checkpoint, const StoredTensor& tensor) {
   const std::size_t dot = tensor.name.rfind('.');
@@ -43,6 +32,8 @@ std::string format_of(const Checkpoint& checkpoint, const StoredTensor& tensor) 
     const std::vector<std::string> names = format->detect(checkpoint, base);
     if (std::ranges::find(names, tensor.name) != names.end()) return std::string(format->name);
   }
+  const std::string_view fused = form_of_fused(checkpoint, tensor);
+  if (!fused.empty()) return std::string(fused);
   if (tensor.block_type != nullptr) return "ggml";
   return is_plain_float(tensor.dtype) ? "plain" : "unknown";
 }
@@ -171,12 +162,36 @@ std::string audit_text(const Audit& audit) {
   return text;
 }
 
+Json differences_json(const QuantizationDifferences& differences) {
+  Json modules = Json::array();
+  for (const ModuleDifference& difference : differences.modules) {
+    modules.push_back({{"modules", difference.modules},
+                       {"count", difference.count},
+                       {"listed_quantized", difference.listed_quantized},
+                       {"stored", difference.stored}});
+  }
+  return {{"modules", modules}, {"not_understood", differences.not_understood}};
+}
+
+std::string differences_text(const QuantizationDifferences& differences) {
+  std::string text = differences.modules.empty() ? "" : "  quantization_config says otherwise, the tensors count:\n";
+  for (const ModuleDifference& difference : differences.modules) {
+    text += fmt::format("    {} ({}): listed as {}, stored as {}\n", difference.modules, difference.count,
+                        difference.listed_quantized ? "quantized" : "not quantized", difference.stored);
+  }
+  for (const std::string& entry : differences.not_understood) {
+    text += fmt::format("  entry of quantization_config that is not understood: {}\n", entry);
+  }
+  return text;
+}
+
 struct Inspection {
   std::string directory;
   std::vector<std::pair<std::string, Json>> summary;
   std::vector<std::string> unknown_keys;
   std::vector<TensorGroup> groups;
   Audit audit;
+  QuantizationDifferences differences;
   std::vector<std::string> device;
   MemoryPlan plan;
 };
@@ -197,6 +212,7 @@ Json inspection_json(const Inspection& inspection) {
           {"unknown_config_keys", inspection.unknown_keys},
           {"tensors", tensors},
           {"audit", audit_json(inspection.audit)},
+          {"quantization_differences", differences_json(inspection.differences)},
           {"device", inspection.device},
           {"memory", plan_json(inspection.plan)}};
 }
@@ -221,7 +237,7 @@ std::string inspection_text(const Inspection& inspection) {
     text += fmt::format("  {:<{}}  {:>5} x {:<{}}  {:<9} {:<8} {:>11}\n", group.name, name_width, group.count,
                         group.shape, shape_width, group.dtype, group.format, gibibytes(group.bytes));
   }
-  text += "\nAudit\n" + audit_text(inspection.audit);
+  text += "\nAudit\n" + audit_text(inspection.audit) + differences_text(inspection.differences);
   text += "\nDevice\n";
   for (const std::string& line : inspection.device) text += fmt::format("  {}\n", line);
   const MemoryPlan& plan = inspection.plan;
@@ -243,13 +259,11 @@ int inspect_command(const CommandInfo& info, const std::vector<std::string>& arg
   const Qwen3_5Config config = parse_qwen3_5_config(json);
   const std::unique_ptr<Checkpoint> checkpoint = files->weights();
   const std::unique_ptr<Ops> ops = make_device(options.engine);
-  const Inspection inspection{files->path().string(),
-                              summary_of(config, has_draft_head(*checkpoint, config)),
-                              unknown_config_keys(json),
-                              group_tensors(*checkpoint),
-                              audit(json, *checkpoint),
-                              ops->describe(),
-                              plan_memory(config, *checkpoint, *ops, options.engine)};
+  const Inspection inspection{
+      files->path().string(),    summary_of(config, has_draft_head(*checkpoint, config)),
+      unknown_config_keys(json), group_tensors(*checkpoint),
+      audit(json, *checkpoint),  quantization_differences(json.value("quantization_config", Json()), *checkpoint),
+      ops->describe(),           plan_memory(config, *checkpoint, *ops, options.engine)};
   write_output(*options.json ? indented_json(inspection_json(inspection)) : inspection_text(inspection));
   return 0;
 }

@@ -150,4 +150,23 @@ std::optional<FusedExperts> find_fused_experts(const Checkpoint& checkpoint, std
   return found;
 }
 
+std::string_view form_of_fused(const Checkpoint& checkpoint, const StoredTensor& tensor) try {
+  const std::size_t experts = tensor.name.find(".experts."), end = tensor.name.find("_proj", experts);
+  if (experts == std::string::npos || end == std::string::npos) return {};
+  const std::string base = tensor.name.substr(0, end + 5);
+  for (const std::string_view name : {"weight", "weight_packed", "qweight"}) {
+    const StoredTensor* values = find_whole(checkpoint, base, name);
+    if (values == nullptr || values->shape.size() < 3) continue;
+    const FirstExpert view(checkpoint, base, values->shape.front(), 0, 1);
+    for (const Format* format : formats()) {
+      for (const std::string& found : format->detect(view, base)) {
+        if (view.share(*view.find(found)).whole == &tensor) return format->name;
+      }
+    }
+  }
+  return {};
+} catch (const LoadError&) {  // tensors that belong together and have not the same experts
+  return {};
+}
+
 }  // namespace sluice

@@ -25,4 +25,7 @@ std::optional<FusedExperts> find_fused_experts(const Checkpoint& checkpoint, std
                                                std::int64_t experts, std::span<const std::int64_t> rows,
                                                std::int64_t in, const StorageHints& hints);
 
+/// Name of the form in which a tensor is one of those of a layer's experts; empty if it is none, or in no known form.
+std::string_view form_of_fused(const Checkpoint& checkpoint, const StoredTensor& tensor);
+
 }  // namespace sluice

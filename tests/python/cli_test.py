@@ -317,7 +317,8 @@ class Text(Case):
 class Others(Case):
     def test_inspect_shows_config_tensors_and_memory(self):
         result = json.loads(self.succeeds("inspect", "--json", "--max-model-len", 1024))
-        self.assertEqual(list(result), ["model", "config", "unknown_config_keys", "tensors", "audit", "device", "memory"])
+        self.assertEqual(list(result), ["model", "config", "unknown_config_keys", "tensors", "audit",
+                                        "quantization_differences", "device", "memory"])
         self.assertEqual((result["config"]["layers"], result["config"]["draft_head"]), (8, True))
         self.assertEqual(result["memory"]["max_model_len"], 1024)
         stored = sum(safe.stat().st_size for safe in TINY.glob("*.safetensors"))
@@ -333,6 +334,20 @@ class Others(Case):
             result = json.loads(self.succeeds("inspect", GOLDEN / folder, "--json"))
             self.assertEqual({group["format"] for group in result["tensors"]}, forms)
             self.assertEqual(result["audit"], {"complete": True, "passed_over": []})
+
+    def test_lists_of_modules_that_the_tensors_contradict_are_named(self):
+        model = FOLDER / "wrong_lists"
+        shutil.copytree(GOLDEN / "dense-ratio3-fp8-block", model)
+        config = json.loads((model / "config.json").read_text())
+        config["quantization_config"]["modules_to_not_convert"] = ["model.visual", "mtp", "re:.*mlp.down_proj", "re:(?=a)"]
+        (model / "config.json").write_text(json.dumps(config))
+        found = json.loads(self.succeeds("inspect", model, "--json"))["quantization_differences"]
+        self.assertEqual(found["not_understood"], ["re:(?=a)"])
+        name = "model.language_model.layers.*.mlp.down_proj"
+        self.assertIn({"modules": name, "count": 4, "listed_quantized": False, "stored": "float8_e4m3"}, found["modules"])
+        self.assertIn(f"{name} (4): listed as not quantized, stored as float8_e4m3", self.succeeds("inspect", model))
+        done = subprocess.run([PROGRAM, "logits", model, "--ids", "1,2", "--out", FOLDER / "listed.safetensors"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.stderr.count("quantization_config and the tensors, which count: "), 1, done.stderr)
 
     def test_unknown_config_keys_are_listed(self):
         model = FOLDER / "extra_key"
