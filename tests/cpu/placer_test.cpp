@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "cpu/weight_source.h"
+#include "support/quantized_matrices.h"
+#include "support/temporary_directory.h"
 
 namespace sluice {
 namespace {
@@ -79,6 +81,21 @@ TEST_F(PlacedWeights, TakesLittleMoreMemoryThanTheNumbers) {
 
 TEST_F(PlacedWeights, RefusesPartsOfDifferentWidths) {
   EXPECT_THROW(place({weights_.matrix(DType::bf16, 5, 33), weights_.matrix(DType::bf16, 5, 34)}), InternalError);
+}
+
+TEST_F(PlacedWeights, RefusesScalesThatAreNoNumbersWhereBlocksAreKept) {
+  for (const char* type : {"Q5_K", "IQ3_S", "Q4_1"}) {
+    test::MemoryCheckpoint checkpoint;
+    test::RandomTensors random(3);
+    test::block_form(type, {0, 2}).write(checkpoint, random, 20, 512);
+    const SourceMatrix matrix = checkpoint.matrix("m", 20, 512);
+    EXPECT_EQ(place({matrix})->layout(), "block rows");
+    std::vector<std::byte>& blocks = checkpoint.data("m.weight");
+    const std::uint16_t infinity = 0x7c00;
+    std::memcpy(blocks.data() + blocks.size() / 20 * 17, &infinity, sizeof infinity);
+    EXPECT_EQ(test::message_of<LoadError>([&] { place({matrix}); }),
+              "memory: tensor \"m.weight\" has a scale that is not finite in row 17");
+  }
 }
 
 TEST_F(PlacedWeights, KeepsVectorsAndIndices) {

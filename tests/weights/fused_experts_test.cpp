@@ -1,4 +1,6 @@
 // Experts that are stored in tensors with a leading dimension, in every form, give the numbers of single matrices.
+#include "weights/fused_experts.h"
+
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -104,6 +106,22 @@ TEST(FusedExperts, OfEveryFormAreFoundUnderEverySpelling) {
       all.fuse(checkpoint, name_of);
       EXPECT_EQ(load(checkpoint), all.numbers);
     }
+  }
+}
+
+TEST(FusedExperts, NameTheFormOfEachTensor) {
+  const std::string own = "layers.0.mlp.experts.gate_up_proj";
+  for (const QuantizedForm& form : quantized_forms()) {
+    MemoryCheckpoint checkpoint;
+    Experts(form).fuse(checkpoint, [&](const std::string& name) { return name == "weight" ? own : own + "_" + name; });
+    for (const std::string& name : checkpoint.names()) {
+      EXPECT_EQ(form_of_fused(checkpoint, *checkpoint.find(name)), form.format) << form.name << " " << name;
+    }
+    checkpoint.add_values(own + "_bias", DType::f32, {experts}, std::vector<float>(3));
+    EXPECT_EQ(form_of_fused(checkpoint, *checkpoint.find(own + "_bias")), "");
+    StoredTensor& values = checkpoint.tensor(checkpoint.names().front());
+    values.shape.front() = 2;
+    EXPECT_EQ(form_of_fused(checkpoint, *checkpoint.find(own + "_bias")), "") << "of other experts";
   }
 }
 
