@@ -5,6 +5,13 @@
 namespace sluice {
 
 void EngineFlags::refuse_unsupported() const {
+  refuse_unsupported_on_one_device();
+  if (*tensor_parallel_size > 1) {
+    fail<UsageError>("--tensor-parallel-size {}: not in this build; use 1", *tensor_parallel_size);
+  }
+}
+
+void EngineFlags::refuse_unsupported_on_one_device() const {
   if (*device != "auto" && *device != "cpu") {
     const bool known = device->substr(0, 4) == "cuda";
     if (known) fail<UsageError>("--device {}: this build has no CUDA backend; use --device cpu", *device);
@@ -18,9 +25,6 @@ void EngineFlags::refuse_unsupported() const {
   if (*enable_prefix_caching) fail<UsageError>("--enable-prefix-caching: not in this build");
   if (*speculative_tokens > 0)
     fail<UsageError>("--speculative-tokens {}: not in this build; use 0", *speculative_tokens);
-  if (*tensor_parallel_size > 1) {
-    fail<UsageError>("--tensor-parallel-size {}: not in this build; use 1", *tensor_parallel_size);
-  }
   if (*gpu_layers != 0) fail<UsageError>("--n-gpu-layers {}: this build has no GPU backend; use 0", *gpu_layers);
 }
 

@@ -46,8 +46,12 @@ struct EngineFlags {
   Flag no_prefix_caching{"--no-enable-prefix-caching", "", "the default in this build"};
   Integer speculative_tokens{
       "--speculative-tokens", "K", "tokens drafted a step by the MTP head (only 0 in this build)", 0, 0, 64};
-  Integer tensor_parallel_size{
-      "--tensor-parallel-size -tp", "N", "devices that share each matrix (only 1 in this build)", 1, 1, 1024};
+  Integer tensor_parallel_size{"--tensor-parallel-size -tp",
+                               "N",
+                               "devices that share each matrix (only 1 in this build; inspect plans for 2, 4 and 8)",
+                               1,
+                               1,
+                               1024};
   Integer gpu_layers{"--n-gpu-layers -ngl", "N", "layers on a GPU (only 0 in this build)", 0, -1, 1e6};
   Integer seed{"--seed -s", "N", "of sampling; absent: another one each time", 0, 0, 9.2e18};
   Flag verbose{"--verbose -v", "", "print the device, the memory plan and the kernels chosen"};
@@ -60,6 +64,8 @@ struct EngineFlags {
   }
   /// Throws UsageError that names a flag whose feature is not in this build.
   void refuse_unsupported() const;
+  /// The same but for --tensor-parallel-size, which `inspect` plans for.
+  void refuse_unsupported_on_one_device() const;
 };
 
 /// How tokens are chosen. What is not given follows generation_config.json, then the built-in default.

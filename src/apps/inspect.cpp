@@ -1,57 +1,22 @@
 #include <algorithm>
-#include <map>
+#include <optional>
 
 #include "apps/command_options.h"
 #include "apps/commands.h"
+#include "apps/inspect_parallel.h"
 #include "apps/model_files.h"
 #include "apps/model_sizes.h"
 #include "apps/output.h"
 #include "apps/session.h"
+#include "apps/tensor_groups.h"
 #include "base/error.h"
 #include "cache/cache_plan.h"
 #include "models/model.h"
-#include "weights/format.h"
 #include "weights/formats/listed_modules.h"
-#include "weights/fused_experts.h"
 
 namespace sluice {
 
 namespace {
-
-/// Tensors that differ only in the numbers of their layers and experts.
-struct TensorGroup {
-  std::string name, format, dtype, shape;
-  std::uint64_t count = 0, bytes = 0;
-};
-
-/// The format whose matrix the tensor is part of, with its values or its scales.
-std::string format_of(const Checkpoint& checkpoint, const StoredTensor& tensor) {
-  const std::size_t dot = tensor.name.rfind('.');
-  const std::string_view base = std::string_view(tensor.name).substr(0, dot == std::string::npos ? 0 : dot);
-  for (const Format* format : formats()) {
-    const std::vector<std::string> names = format->detect(checkpoint, base);
-    if (std::ranges::find(names, tensor.name) != names.end()) return std::string(format->name);
-  }
-  const std::string_view fused = form_of_fused(checkpoint, tensor);
-  if (!fused.empty()) return std::string(fused);
-  if (tensor.block_type != nullptr) return "ggml";
-  return is_plain_float(tensor.dtype) ? "plain" : "unknown";
-}
-
-std::vector<TensorGroup> group_tensors(const Checkpoint& checkpoint) {
-  std::map<std::vector<std::string>, TensorGroup> groups;
-  for (const std::string& name : checkpoint.names()) {
-    const StoredTensor& tensor = *checkpoint.find(name);
-    const std::vector<std::string> key{without_numbers(name), std::string(tensor.type_name()), tensor.shape_text()};
-    TensorGroup& group = groups[key];
-    if (group.count == 0) group = {key[0], format_of(checkpoint, tensor), key[1], key[2], 0, 0};
-    ++group.count;
-    group.bytes += tensor.byte_size();
-  }
-  std::vector<TensorGroup> list;
-  for (const auto& [key, group] : groups) list.push_back(group);
-  return list;
-}
 
 bool has_draft_head(const Checkpoint& checkpoint, const Qwen3_5Config& config) {
   const bool stored =
@@ -87,6 +52,16 @@ std::vector<std::pair<std::string, Json>> summary_of(const Qwen3_5Config& config
   return lines;
 }
 
+/// --tensor-parallel-size, where it was given.
+std::optional<int> ranks_to_plan(const EngineFlags& flags) {
+  if (!flags.tensor_parallel_size.given()) return std::nullopt;
+  const std::int64_t ranks = *flags.tensor_parallel_size;
+  if (ranks != 1 && ranks != 2 && ranks != 4 && ranks != 8) {
+    fail<UsageError>("--tensor-parallel-size {}: expected 1, 2, 4 or 8", ranks);
+  }
+  return static_cast<int>(ranks);
+}
+
 /// What the caches would take beside the weights, on this machine now.
 struct MemoryPlan {
   std::uint64_t weights = 0, free = 0;
@@ -111,11 +86,6 @@ MemoryPlan plan_memory(const Qwen3_5Config& config, const Checkpoint& checkpoint
     plan.problem = error.what();
   }
   return plan;
-}
-
-std::string gibibytes(std::uint64_t bytes) {
-  const double mebibytes = static_cast<double>(bytes) / 1048576.0;
-  return mebibytes < 1024.0 ? fmt::format("{:.1f} MiB", mebibytes) : fmt::format("{:.2f} GiB", mebibytes / 1024.0);
 }
 
 Json plan_json(const MemoryPlan& plan) {
@@ -194,6 +164,7 @@ struct Inspection {
   QuantizationDifferences differences;
   std::vector<std::string> device;
   MemoryPlan plan;
+  std::optional<ParallelSummary> parallel;  // where it was asked for
 };
 
 Json inspection_json(const Inspection& inspection) {
@@ -207,14 +178,16 @@ Json inspection_json(const Inspection& inspection) {
                        {"shape", Json::parse(group.shape)},
                        {"bytes", group.bytes}});
   }
-  return {{"model", inspection.directory},
-          {"config", config},
-          {"unknown_config_keys", inspection.unknown_keys},
-          {"tensors", tensors},
-          {"audit", audit_json(inspection.audit)},
-          {"quantization_differences", differences_json(inspection.differences)},
-          {"device", inspection.device},
-          {"memory", plan_json(inspection.plan)}};
+  Json json = {{"model", inspection.directory},
+               {"config", config},
+               {"unknown_config_keys", inspection.unknown_keys},
+               {"tensors", tensors},
+               {"audit", audit_json(inspection.audit)},
+               {"quantization_differences", differences_json(inspection.differences)},
+               {"device", inspection.device},
+               {"memory", plan_json(inspection.plan)}};
+  if (inspection.parallel) json["tensor_parallel"] = parallel_json(*inspection.parallel);
+  return json;
 }
 
 std::string inspection_text(const Inspection& inspection) {
@@ -238,6 +211,7 @@ std::string inspection_text(const Inspection& inspection) {
                         group.shape, shape_width, group.dtype, group.format, gibibytes(group.bytes));
   }
   text += "\nAudit\n" + audit_text(inspection.audit) + differences_text(inspection.differences);
+  if (inspection.parallel) text += "\n" + parallel_text(*inspection.parallel);
   text += "\nDevice\n";
   for (const std::string& line : inspection.device) text += fmt::format("  {}\n", line);
   const MemoryPlan& plan = inspection.plan;
@@ -252,18 +226,28 @@ std::string inspection_text(const Inspection& inspection) {
 int inspect_command(const CommandInfo& info, const std::vector<std::string>& arguments) {
   InspectOptions options;
   if (!read_into(options, info, arguments)) return 0;
-  options.engine.refuse_unsupported();
+  options.engine.refuse_unsupported_on_one_device();
+  const std::optional<int> ranks = ranks_to_plan(options.engine);
   if (options.compare.given()) fail<UsageError>("--compare {}: this build has only the CPU backend", *options.compare);
   const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), read_environment());
   const Json json = files->config();
   const Qwen3_5Config config = parse_qwen3_5_config(json);
   const std::unique_ptr<Checkpoint> checkpoint = files->weights();
   const std::unique_ptr<Ops> ops = make_device(options.engine);
-  const Inspection inspection{
-      files->path().string(),    summary_of(config, has_draft_head(*checkpoint, config)),
-      unknown_config_keys(json), group_tensors(*checkpoint),
-      audit(json, *checkpoint),  quantization_differences(json.value("quantization_config", Json()), *checkpoint),
-      ops->describe(),           plan_memory(config, *checkpoint, *ops, options.engine)};
+  Inspection inspection{files->path().string(),
+                        summary_of(config, has_draft_head(*checkpoint, config)),
+                        unknown_config_keys(json),
+                        group_tensors(*checkpoint),
+                        audit(json, *checkpoint),
+                        quantization_differences(json.value("quantization_config", Json()), *checkpoint),
+                        ops->describe(),
+                        plan_memory(config, *checkpoint, *ops, options.engine),
+                        std::nullopt};
+  if (ranks && inspection.audit.problem.empty()) {
+    inspection.parallel = summarize_parallel(config, *checkpoint, *ranks);
+  } else if (ranks) {
+    inspection.parallel = {*ranks, "the checkpoint cannot be loaded, see the audit", {}, {}};
+  }
   write_output(*options.json ? indented_json(inspection_json(inspection)) : inspection_text(inspection));
   return 0;
 }

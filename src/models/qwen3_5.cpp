@@ -3,31 +3,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "models/qwen3_5_parts.h"
 #include "models/qwen3_5_rope.h"
 #include "models/qwen_vision.h"
 
 namespace sluice {
 
 namespace {
-
-/// The first of the prefixes that published and community checkpoints use for a part.
-std::optional<WeightScope> find_part(const WeightScope& root, std::initializer_list<std::string_view> prefixes,
-                                     std::string_view member) {
-  for (const std::string_view prefix : prefixes) {
-    const WeightScope scope = root.at(prefix);
-    if (scope.has(member)) return scope;
-  }
-  return std::nullopt;
-}
-
-WeightScope find_text(const WeightScope& root) {
-  const auto text = find_part(root, {"model.language_model", "model", "language_model.model"}, "embed_tokens");
-  if (text) return *text;
-  fail<LoadError>(
-      "{}: tensor \"model.language_model.embed_tokens.weight\" is missing (nor is there one under \"model.\" or "
-      "\"language_model.model.\")",
-      root.checkpoint().describe());
-}
 
 bool same_bytes(const Checkpoint& checkpoint, const StoredTensor& a, const StoredTensor& b) {
   const auto x = checkpoint.bytes(a);
@@ -38,7 +20,7 @@ bool same_bytes(const Checkpoint& checkpoint, const StoredTensor& a, const Store
 }  // namespace
 
 Qwen3_5::Qwen3_5(const Qwen3_5Config& config, const WeightScope& root) : config_(config) {
-  const WeightScope text = find_text(root);
+  const WeightScope text = require_text(root);
   load_head(root, text);
   load_layers(text);
   final_norm_ = load_norm(text, "norm.weight", config_.hidden_size);
@@ -47,7 +29,7 @@ Qwen3_5::Qwen3_5(const Qwen3_5Config& config, const WeightScope& root) : config_
   rope_ = {root.placer().place_vector(table.inverse_frequencies, {config_.rotary_frequencies()}),
            root.placer().place_indices(table.axes), table.scale};
 
-  const auto mtp = find_part(root, {"mtp", "language_model.mtp"}, "fc");
+  const auto mtp = find_part(root, draft_part);
   if (mtp && config_.mtp_layers.value_or(1) == 1) {
     mtp_.emplace(*mtp, config_);
   } else if (mtp) {
@@ -61,7 +43,7 @@ Qwen3_5::Qwen3_5(const Qwen3_5Config& config, const WeightScope& root) : config_
 }
 
 void Qwen3_5::load_head(const WeightScope& root, const WeightScope& text) {
-  const auto stored_head = find_part(root, {"", "language_model"}, "lm_head");
+  const auto stored_head = find_part(root, head_part);
   const Checkpoint& checkpoint = root.checkpoint();
   if (!config_.tie_word_embeddings) {
     const WeightScope scope = stored_head.value_or(root);
@@ -100,7 +82,7 @@ void Qwen3_5::load_layers(const WeightScope& text) {
 }
 
 void Qwen3_5::load_vision(const WeightScope& root) {
-  const auto tower = find_part(root, {"model.visual", "visual", "vision_tower"}, "patch_embed.proj");
+  const auto tower = find_part(root, vision_part);
   if (!tower) {
     config_.image_token = config_.video_token = -1;
     return;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "models/qwen3_5_parts.h"
+
 namespace sluice {
 
 Tensor load_norm(const WeightScope& scope, std::string_view name, std::int64_t size) {
@@ -21,7 +23,7 @@ FullAttention::FullAttention(const WeightScope& scope, const Qwen3_5Config& conf
   output_ = scope.matrix("o_proj", config.hidden_size, heads_ * head_dim_);
   q_norm_ = load_norm(scope, "q_norm.weight", head_dim_);
   k_norm_ = load_norm(scope, "k_norm.weight", head_dim_);
-  for (const char* name : {"k_scale", "v_scale", "k_proj.k_scale", "v_proj.v_scale"}) {
+  for (const std::string_view name : kv_scales) {
     if (scope.has(name)) scope.skip(name, "for an 8-bit KV cache; this one keeps 16 bits or more");
   }
   if (!config.attention_bias) return;

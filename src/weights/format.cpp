@@ -41,6 +41,10 @@ void SourceMatrix::read_row(std::int64_t row, std::span<const std::int32_t> orde
   }
 }
 
+std::vector<PartGrid> SourceMatrix::grids() const {
+  return format->grids == nullptr ? std::vector<PartGrid>{PartGrid{}} : format->grids(*this);
+}
+
 std::span<const std::byte> SourceMatrix::plain_rows() const {
   const std::size_t row_bytes = static_cast<std::size_t>(in) * size_of(values().dtype);
   return {parts.front().bytes + static_cast<std::size_t>(first_row) * row_bytes,

@@ -13,6 +13,7 @@
 namespace sluice {
 
 struct Format;
+struct PartGrid;
 
 /// One tensor of a matrix. Both pointers are the checkpoint's; the bytes are valid until it releases the tensor.
 struct StoredPart {
@@ -43,8 +44,19 @@ struct SourceMatrix {
   /// Codes and factors of a row, the codes in `order`, which is input_order().
   /// Throws LoadError for factors with which a number could not be finite.
   void read_row(std::int64_t row, std::span<const std::int32_t> order, CodedRowBuffer& to) const;
+  /// How its parts lie over it.
+  std::vector<PartGrid> grids() const;
   /// The packed rows themselves, for formats that are plain numbers.
   std::span<const std::byte> plain_rows() const;
+};
+
+/// How one tensor of a matrix lies over it: which of the tensor's dimensions runs along the matrix's rows, and how many
+/// rows share an element; the same for columns. -1: no dimension does, and all share it.
+struct PartGrid {
+  int row_axis = 0, column_axis = 1;
+  std::int64_t rows = 1, columns = 1;
+
+  static PartGrid whole() { return {-1, -1, 1, 1}; }
 };
 
 /// How a file stores matrices. One row of the table of formats; decided for each tensor by the names beside it.
@@ -60,6 +72,8 @@ struct Format {
   /// LoadError for numbers that are not finite.
   std::optional<Coding> (*coding)(const SourceMatrix& matrix) = nullptr;
   void (*read_row)(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) = nullptr;
+  /// How each part lies over the matrix; null where the one part is [out, in]. Needs no bytes.
+  std::vector<PartGrid> (*grids)(const SourceMatrix& matrix) = nullptr;
   /// SourceMatrix::input_order() where it is not always empty.
   std::vector<std::int32_t> (*input_order)(const SourceMatrix& matrix) = nullptr;
 };

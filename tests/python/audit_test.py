@@ -166,16 +166,21 @@ class Fake:
         (folder / "config.json").write_text(json.dumps(config_of(self.shape)))
 
 
-class Audit(unittest.TestCase):
-    def inspect(self, fake):
+class Inspects(unittest.TestCase):
+    def inspect(self, fake, *flags):
         with tempfile.TemporaryDirectory(prefix="sluice_audit_") as folder:
             fake.write(Path(folder))
-            start = time.monotonic()
-            done = subprocess.run([PROGRAM, "inspect", folder, "--json"], capture_output=True, text=True, timeout=120)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            print(f"{fake.shape} {fake.forms}: {len(fake.tensors)} tensors, {time.monotonic() - start:.1f} s", file=sys.stderr)
-            return json.loads(done.stdout)
+            return self.inspect_folder(folder, fake, *flags)
 
+    def inspect_folder(self, folder, fake, *flags):
+        start = time.monotonic()
+        done = subprocess.run([PROGRAM, "inspect", folder, "--json", *flags], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        print(f"{fake.shape} {fake.forms} {' '.join(flags)}: {len(fake.tensors)} tensors, {time.monotonic() - start:.1f} s", file=sys.stderr)
+        return json.loads(done.stdout)
+
+
+class Audit(Inspects):
     def passes(self, fake):
         result = self.inspect(fake)
         self.assertEqual(result["audit"], {"complete": True, "passed_over": []})
@@ -213,6 +218,92 @@ class Audit(unittest.TestCase):
         fake.tensors[scale] = kept
         fake.add("model.language_model.layers.7.mlp.up_proj.weight_scale_3", "F32")
         self.assertIn("weight_scale_3", self.inspect(fake)["audit"]["problem"])
+
+
+class ParallelPlan(Inspects):
+    """How the tensors are shared out, checked group by group against what the file holds."""
+
+    FORMS = ({}, {"mlp": "fp8", "attention": "fp8", "mtp": "fp8"}, {"mlp": "nvfp4", "attention": "fp8_one", "head": "nvfp4"},
+             {"mlp": "packed_nvfp4", "attention": "packed_nvfp4"})
+    REFUSED = {("0.8b", "fp8", 8): "3584 rows, of which 448 a rank would cut blocks of 128"}
+
+    def plan(self, shape, forms, ranks):
+        return self.inspect(Fake(shape, **forms), "--tensor-parallel-size", str(ranks))["tensor_parallel"]
+
+    def kept(self, group, ranks):
+        """How often each element along the cut is kept, by all ranks together."""
+        if "axis" not in group:
+            return {sum(rank["tensors"] for rank in group["ranks"]) / group["count"]}
+        times = [0] * group["shape"][group["axis"]]
+        for rank in group["ranks"]:
+            length = 0
+            for begin, count in rank["runs"]:
+                length += count
+                for i in range(begin, begin + count):
+                    times[i] += 1
+            shape = list(group["shape"])
+            shape[group["axis"]] = length
+            self.assertEqual((rank["shape"], rank["tensors"]), (shape, group["count"]), group["name"])
+        return set(times)
+
+    def expect_covered(self, fake, plan, ranks):
+        names = {}
+        for name in fake.tensors:
+            pattern = ".".join("*" if part.isdigit() else part for part in name.split("."))
+            names[pattern] = names.get(pattern, 0) + 1
+        bytes_of_ranks = [0] * ranks
+        for group in plan["groups"]:
+            names[group["name"]] -= group["count"]
+            self.assertEqual(self.kept(group, ranks), {group["copies"]}, group["name"])
+            self.assertNotEqual(group["reason"], "", group["name"])
+            size = {"bfloat16": 2, "float32": 4, "float8_e4m3": 1, "uint8": 1}[group["dtype"]]
+            for rank, kept in enumerate(group["ranks"]):
+                elements = 1
+                for n in kept["shape"]:
+                    elements *= n
+                self.assertEqual(kept["bytes"], kept["tensors"] * elements * size, group["name"])
+                bytes_of_ranks[rank] += kept["bytes"]
+        self.assertEqual(set(names.values()), {0})
+        self.assertEqual(bytes_of_ranks, plan["bytes_per_rank"])
+
+    def expect_plan(self, folder, fake, ranks):
+        plan = self.inspect_folder(folder, fake, "--tensor-parallel-size", str(ranks))["tensor_parallel"]
+        refused = self.REFUSED.get((fake.shape, fake.forms.get("mlp"), ranks))
+        self.assertEqual(plan["possible"], refused is None, plan.get("problem"))
+        if refused:
+            self.assertIn(refused, plan["problem"])
+            self.assertIn("4 ranks would do", plan["problem"])
+        else:
+            self.expect_covered(fake, plan, ranks)
+
+    def test_every_tensor_is_kept_once_or_as_often_as_the_plan_says(self):
+        for shape in SHAPES:
+            for forms in self.FORMS:
+                fake = Fake(shape, **forms)
+                with tempfile.TemporaryDirectory(prefix="sluice_audit_") as folder:
+                    fake.write(Path(folder))
+                    for ranks in (1, 2, 4, 8):
+                        with self.subTest(shape, forms=forms, ranks=ranks):
+                            self.expect_plan(folder, fake, ranks)
+
+    def group(self, plan, name):
+        return next(group for group in plan["groups"] if group["name"].endswith(name))
+
+    def test_experts_of_blocks_that_a_cut_would_go_through_stay_whole(self):
+        plan = self.plan("35b-a3b", self.FORMS[1], 8)
+        experts = self.group(plan, "layers.*.mlp.experts.*.down_proj.weight")
+        self.assertEqual((experts["split"], [rank["tensors"] for rank in experts["ranks"]]), ("experts", [40 * 32] * 8))
+        self.assertEqual(self.group(plan, "mlp.shared_expert.down_proj.weight")["split"], "replicated")
+        self.assertEqual(self.group(self.plan("35b-a3b", self.FORMS[1], 4), "experts.*.down_proj.weight")["split"], "columns")
+        self.assertEqual(self.group(self.plan("35b-a3b", self.FORMS[3], 8), "experts.*.down_proj.weight_packed")["split"],
+                         "columns")
+
+    def test_sizes_that_are_not_planned_for(self):
+        for arguments, message in ((("inspect", "--tensor-parallel-size", "3"), "expected 1, 2, 4 or 8"),
+                                   (("logits", "--ids", "1", "--out", "x", "-tp", "2"), "not in this build")):
+            done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=120)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(message, done.stderr)
 
 
 if __name__ == "__main__":

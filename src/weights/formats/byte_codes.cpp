@@ -70,10 +70,19 @@ void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
   copy_scales(matrix.parts[1], row / grid.rows * groups, 1, groups, out.scales);
 }
 
+std::vector<PartGrid> grids(const SourceMatrix& matrix) {
+  std::vector<PartGrid> all(matrix.parts.size(), PartGrid::whole());
+  all[0] = PartGrid{};
+  const Grid grid = grid_of(matrix);
+  if (matrix.parts[1].tensor->elements() > 1) all[1] = {0, grid.columns < matrix.in ? 1 : -1, grid.rows, grid.columns};
+  return all;
+}
+
 }  // namespace
 
-const Format fp8_format{"fp8",   detect<DType::f8_e4m3>,    check,
-                        nullptr, coding<CodeKind::f8_e4m3>, read_row<CodeKind::f8_e4m3>};
-const Format int8_format{"int8", detect<DType::i8>, check, nullptr, coding<CodeKind::int8>, read_row<CodeKind::int8>};
+const Format fp8_format{
+    "fp8", detect<DType::f8_e4m3>, check, nullptr, coding<CodeKind::f8_e4m3>, read_row<CodeKind::f8_e4m3>, grids};
+const Format int8_format{"int8", detect<DType::i8>, check, nullptr, coding<CodeKind::int8>, read_row<CodeKind::int8>,
+                         grids};
 
 }  // namespace sluice

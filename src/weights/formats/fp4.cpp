@@ -110,11 +110,22 @@ void read_mxfp4(const SourceMatrix& matrix, std::int64_t row, const CodedRow& ou
   set_super(out, 1.0f);
 }
 
+template <std::int64_t group>
+std::vector<PartGrid> grids(const SourceMatrix& matrix) {
+  std::vector<PartGrid> all(matrix.parts.size(), PartGrid::whole());
+  all[0] = {0, 1, 1, 2};
+  all[1] = {0, 1, 1, group};
+  return all;
+}
+
 }  // namespace
 
-const Format modelopt_nvfp4_format{"nvfp4", detect_modelopt, check_nvfp4, nullptr, nvfp4_coding, read_nvfp4<0>};
-const Format packed_nvfp4_format{"nvfp4", detect_packed, check_nvfp4, nullptr, nvfp4_coding, read_nvfp4<1>};
-const Format mxfp4_format{"mxfp4", detect_mxfp4<0>, check_mxfp4, nullptr, mxfp4_coding, read_mxfp4};
-const Format packed_mxfp4_format{"mxfp4", detect_mxfp4<1>, check_mxfp4, nullptr, mxfp4_coding, read_mxfp4};
+const Format modelopt_nvfp4_format{"nvfp4",      detect_modelopt, check_nvfp4,       nullptr,
+                                   nvfp4_coding, read_nvfp4<0>,   grids<nvfp4_group>};
+const Format packed_nvfp4_format{"nvfp4",      detect_packed, check_nvfp4,       nullptr,
+                                 nvfp4_coding, read_nvfp4<1>, grids<nvfp4_group>};
+const Format mxfp4_format{"mxfp4", detect_mxfp4<0>, check_mxfp4, nullptr, mxfp4_coding, read_mxfp4, grids<mxfp4_group>};
+const Format packed_mxfp4_format{"mxfp4",      detect_mxfp4<1>, check_mxfp4,       nullptr,
+                                 mxfp4_coding, read_mxfp4,      grids<mxfp4_group>};
 
 }  // namespace sluice

@@ -89,8 +89,20 @@ void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
   }
 }
 
+std::vector<PartGrid> grids(const SourceMatrix& matrix) {
+  std::vector<PartGrid> all(matrix.parts.size(), PartGrid::whole());
+  const std::int64_t per_word = 32 / bits_of(matrix), groups = groups_of(matrix), group = matrix.in / groups;
+  const int group_axis = groups > 1 ? 1 : -1;
+  all[0] = {0, 1, 1, per_word};
+  all[1] = {0, group_axis, 1, group};
+  for (std::size_t i = 2; i < all.size(); ++i) {
+    if (&matrix.parts[i] == part_of(matrix, "weight_zero_point")) all[i] = {0, group_axis, per_word, group};
+  }
+  return all;
+}
+
 }  // namespace
 
-const Format packed_int_format{"packed int", detect, check, nullptr, coding, read_row, input_order};
+const Format packed_int_format{"packed int", detect, check, nullptr, coding, read_row, grids, input_order};
 
 }  // namespace sluice

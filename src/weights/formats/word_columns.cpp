@@ -132,9 +132,24 @@ void read_awq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
   }
 }
 
+/// Of tensors [columns or groups, rows]; the values' words run along the columns in one format, along rows in the
+/// other.
+std::vector<PartGrid> grids_of(const SourceMatrix& matrix, std::int64_t per_word, bool words_of_columns) {
+  const std::int64_t groups = groups_of(matrix), group = matrix.in / groups;
+  const int group_axis = groups > 1 ? 0 : -1;
+  std::vector<PartGrid> all{{1, 0, words_of_columns ? 1 : per_word, words_of_columns ? per_word : 1},
+                            {1, group_axis, 1, group},
+                            {1, group_axis, per_word, group}};
+  if (part_of(matrix, "g_idx") != nullptr) all.push_back({-1, 0, 1, 1});
+  return all;
+}
+
+std::vector<PartGrid> gptq_grids(const SourceMatrix& matrix) { return grids_of(matrix, 32 / gptq_bits(matrix), true); }
+std::vector<PartGrid> awq_grids(const SourceMatrix& matrix) { return grids_of(matrix, 8, false); }
+
 }  // namespace
 
-const Format gptq_format{"gptq", detect_gptq, check_gptq, nullptr, gptq_coding, read_gptq, gptq_order};
-const Format awq_format{"awq", detect_awq, check_awq, nullptr, awq_coding, read_awq};
+const Format gptq_format{"gptq", detect_gptq, check_gptq, nullptr, gptq_coding, read_gptq, gptq_grids, gptq_order};
+const Format awq_format{"awq", detect_awq, check_awq, nullptr, awq_coding, read_awq, awq_grids};
 
 }  // namespace sluice
