@@ -1,13 +1,18 @@
 // Peak memory of loading, measured in a process of its own.
+#include <cstdio>
+#include <map>
 #include <sstream>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/gguf_file.h"
+#include "support/model_headers.h"
 #include "support/model_runner.h"
 #include "support/rewrite_checkpoint.h"
 #include "support/temporary_directory.h"
+#include "weights/gguf_qwen.h"
 
 namespace sluice::test {
 namespace {
@@ -46,16 +51,18 @@ std::uint64_t own_memory(const std::string& key) {
   return 0;
 }
 
+using OpenCheckpoint = std::unique_ptr<Checkpoint> (*)(const std::filesystem::path& path);
+
 /// What loading adds to the peak of a fresh process.
-std::uint64_t peak_of_loading(const std::filesystem::path& directory) {
+std::uint64_t peak_of_loading(const std::filesystem::path& path, OpenCheckpoint open, const Json& config) {
   int ends[2];
   if (pipe(ends) != 0) return 0;
   const pid_t child = fork();
   if (child == 0) {
     const std::uint64_t before = own_memory("VmRSS");
     const auto ops = make_cpu_backend({.threads = 2, .compute = Compute::bf16, .instruction_set = ""});
-    const auto checkpoint = open_safetensors(directory);
-    const auto model = load_model(read_config(directory), *checkpoint, *ops);
+    const auto checkpoint = open(path);
+    const auto model = load_model(config, *checkpoint, *ops);
     const std::uint64_t added = own_memory("VmHWM") - before;
     const bool written = write(ends[1], &added, sizeof added) == sizeof added;
     _exit(written ? 0 : 1);
@@ -74,10 +81,99 @@ TEST(SlowLoadMemory, PeaksAtNoMoreThanTheFileAndATwentieth) {
   write_enlarged_checkpoint(directory.path());
   const auto file = std::filesystem::file_size(directory.path() / "model.safetensors");
   ASSERT_GT(file, std::uintmax_t{150} << 20);
-  const std::uint64_t peak = peak_of_loading(directory.path());
+  const std::uint64_t peak = peak_of_loading(directory.path(), open_safetensors, read_config(directory.path()));
   EXPECT_GT(peak, file * 9 / 10) << "the measurement itself is wrong";
   EXPECT_LE(static_cast<double>(peak), 1.05 * static_cast<double>(file));
 }
+
+/// A file that ends after `size` bytes: those given, then a hole that reads as zeros.
+void write_with_hole(const std::filesystem::path& path, const std::string& begin, std::uint64_t size) {
+  std::ofstream(path, std::ios::binary) << begin;
+  std::filesystem::resize_file(path, size);
+}
+
+/// The tensors as zeros; global scales, which values may be divided by, as ones.
+void write_as_safetensors(const HeaderCheckpoint& headers, const std::filesystem::path& path) {
+  const std::map<DType, const char*> names{{DType::bf16, "BF16"},       {DType::f16, "F16"}, {DType::f32, "F32"},
+                                           {DType::f8_e4m3, "F8_E4M3"}, {DType::u8, "U8"},   {DType::i32, "I32"}};
+  Json header;
+  std::vector<std::uint64_t> ones;
+  std::uint64_t end = 0;
+  for (const std::string& name : headers.names()) {
+    const StoredTensor& tensor = *headers.find(name);
+    if (name.ends_with("global_scale")) ones.push_back(end);
+    header[name] = {
+        {"dtype", names.at(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {end, end + tensor.byte_size()}}};
+    end += tensor.byte_size();
+  }
+  const std::string text = raw_text(header.dump());
+  write_with_hole(path, text, text.size() + end);
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  for (const std::uint64_t at : ones) {
+    file.seekp(static_cast<std::streamoff>(text.size() + at));
+    file << raw(1.0f);
+  }
+}
+
+/// The same as GGUF. Names stay as they are published, which GgufQwenCheckpoint passes through.
+void write_as_gguf(const HeaderCheckpoint& headers, const std::filesystem::path& path) {
+  GgufFile file;
+  file.text("general.architecture", "qwen35")
+      .u32("qwen35.block_count", 4)
+      .boolean("qwen35.ssm.v_head_reordered", false);
+  std::uint64_t end = 0;
+  for (const std::string& name : headers.names()) {
+    const StoredTensor& tensor = *headers.find(name);
+    const std::vector<std::int64_t> sizes(tensor.shape.rbegin(), tensor.shape.rend());
+    file.entry(name, sizes, tensor.block_type != nullptr ? tensor.block_type->id : 30, end);
+    end += (tensor.byte_size() + 31) / 32 * 32;
+  }
+  std::string begin = file.bytes();
+  begin.resize((begin.size() + 31) / 32 * 32);
+  write_with_hole(path, begin, begin.size() + end);
+}
+
+std::unique_ptr<Checkpoint> open_gguf(const std::filesystem::path& path) {
+  return std::make_unique<GgufQwenCheckpoint>(std::make_shared<const GgufCheckpoint>(path));
+}
+
+struct StoredForm {
+  const char* name;
+  AddMatrix add;
+  bool is_gguf = false;
+};
+
+class SlowLoadMemoryOfForms : public testing::TestWithParam<StoredForm> {};
+
+TEST_P(SlowLoadMemoryOfForms, PeaksAtNoMoreThanTheFileATwentiethAndALayersMlp) {
+  constexpr ModelSizes sizes{2048, 8192, 0, 8, 2, 32, 2048};
+  const StoredForm& form = GetParam();
+  const HeaderCheckpoint headers = model_headers(sizes, form.add, form.add);
+  const TemporaryDirectory directory;
+  const auto path = directory.path() / "model";
+  (form.is_gguf ? write_as_gguf : write_as_safetensors)(headers, path);
+  const auto file = static_cast<double>(std::filesystem::file_size(path));
+  ASSERT_GT(file, 100e6);
+  double mlp = 0;
+  for (const std::string& name : headers.names()) {
+    if (name.find("layers.0.mlp.") != std::string::npos) mlp += static_cast<double>(headers.find(name)->byte_size());
+  }
+  const auto peak = static_cast<double>(
+      peak_of_loading(path, form.is_gguf ? open_gguf : OpenCheckpoint(open_safetensors), model_config(sizes)));
+  std::printf("%s: file %.0f MB, peak %.0f MB, %.3f times the file\n", form.name, file / 1e6, peak / 1e6, peak / file);
+  EXPECT_GT(peak, 0.9 * file) << "the measurement itself is wrong";
+  EXPECT_LE(peak, 1.05 * file + mlp);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Forms, SlowLoadMemoryOfForms,
+    testing::Values(StoredForm{"fp8_block", as_fp8_blocks}, StoredForm{"fp8_tensor", as_fp8_tensor},
+                    StoredForm{"fp8_row", as_fp8_rows}, StoredForm{"nvfp4", as_nvfp4},
+                    StoredForm{"packed_nvfp4", as_packed_nvfp4}, StoredForm{"mxfp4", as_mxfp4},
+                    StoredForm{"packed_int4", as_packed_int4}, StoredForm{"gptq", as_gptq}, StoredForm{"awq", as_awq},
+                    StoredForm{"q8_0", as_blocks<q8_0>, true}, StoredForm{"q4_k", as_blocks<q4_k>, true},
+                    StoredForm{"q5_k", as_blocks<q5_k>, true}, StoredForm{"q6_k", as_blocks<q6_k>, true}),
+    [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
 }  // namespace sluice::test

@@ -5,126 +5,23 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "support/header_checkpoint.h"
+#include "support/model_headers.h"
 #include "support/temporary_directory.h"
-#include "weights/ggml_blocks.h"
 
 namespace sluice::test {
 namespace {
 
-/// Sizes of a model of four layers, the last with full attention.
-struct Sizes {
-  std::int64_t hidden, intermediate, experts, heads, kv_heads, value_heads;
-};
-constexpr Sizes of_0_8b{1024, 3584, 0, 8, 2, 16}, of_27b{5120, 17408, 0, 24, 4, 48}, of_35b{2048, 512, 256, 16, 2, 32};
-constexpr std::int64_t vocabulary = 24832;
+constexpr ModelSizes of_0_8b{1024, 3584, 0, 8, 2, 16}, of_27b{5120, 17408, 0, 24, 4, 48},
+    of_35b{2048, 512, 256, 16, 2, 32};
 
-Qwen3_5Config config_of(const Sizes& sizes) {
-  Qwen3_5Config config;
-  config.vocab_size = vocabulary;
-  config.hidden_size = sizes.hidden;
-  config.layers = 4;
-  config.full_attention = {false, false, false, true};
-  config.experts = sizes.experts;
-  config.dense_mlp.assign(4, sizes.experts == 0);
-  (sizes.experts == 0 ? config.intermediate_size : config.moe_intermediate_size) = sizes.intermediate;
-  if (sizes.experts > 0) config.shared_expert_intermediate_size = sizes.intermediate;
-  config.heads = sizes.heads;
-  config.kv_heads = sizes.kv_heads;
-  config.key_heads = 16;
-  config.value_heads = sizes.value_heads;
-  return config;
-}
-
-/// Adds the matrix NAME [out, in] in some form.
-using AddMatrix = void (*)(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in);
-
-void as_bf16(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
-  to.add(name + ".weight", DType::bf16, {out, in});
-}
-void as_fp8_blocks(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
-  to.add(name + ".weight", DType::f8_e4m3, {out, in});
-  to.add(name + ".weight_scale_inv", DType::bf16, {(out + 127) / 128, (in + 127) / 128});
-}
-void as_fp8_rows(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
-  to.add(name + ".weight", DType::f8_e4m3, {out, in});
-  to.add(name + ".weight_scale", DType::f32, {out, 1});
-}
-void as_nvfp4(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
-  to.add(name + ".weight", DType::u8, {out, in / 2});
-  to.add(name + ".weight_scale", DType::f8_e4m3, {out, in / 16});
-  to.add(name + ".weight_scale_2", DType::f32, {});
-}
-void as_mxfp4(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
-  to.add(name + ".weight", DType::u8, {out, in / 2});
-  to.add(name + ".weight_scale", DType::u8, {out, in / 32});
-}
-void as_gptq(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
-  to.add(name + ".qweight", DType::i32, {in / 8, out});
-  to.add(name + ".scales", DType::f16, {in / 128, out});
-  to.add(name + ".qzeros", DType::i32, {in / 128, out / 8});
-}
-template <int id>
-void as_blocks(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
-  to.add(name + ".weight", DType::u8, {out, in}, find_block_type(id));
-}
-constexpr int q8_0 = 8, q4_k = 12;
-
-void add_gated(HeaderCheckpoint& to, AddMatrix add, const std::string& prefix, const Sizes& sizes) {
-  add(to, prefix + "gate_proj", sizes.intermediate, sizes.hidden);
-  add(to, prefix + "up_proj", sizes.intermediate, sizes.hidden);
-  add(to, prefix + "down_proj", sizes.hidden, sizes.intermediate);
-}
-
-void add_mixer(HeaderCheckpoint& to, AddMatrix add, const std::string& layer, const Sizes& sizes, bool full) {
-  const std::int64_t values = sizes.value_heads * 128;
-  const std::string own = layer + (full ? "self_attn." : "linear_attn.");
-  if (full) {
-    add(to, own + "q_proj", sizes.heads * 512, sizes.hidden);
-    for (const char* name : {"k_proj", "v_proj"}) add(to, own + name, sizes.kv_heads * 256, sizes.hidden);
-    add(to, own + "o_proj", sizes.hidden, sizes.heads * 256);
-    for (const char* name : {"q_norm", "k_norm"}) to.add(own + name + ".weight", DType::bf16, {256});
-    return;
-  }
-  add(to, own + "in_proj_qkv", 4096 + values, sizes.hidden);
-  add(to, own + "in_proj_z", values, sizes.hidden);
-  for (const char* name : {"in_proj_a", "in_proj_b"}) as_bf16(to, own + name, sizes.value_heads, sizes.hidden);
-  to.add(own + "conv1d.weight", DType::bf16, {4096 + values, 1, 4});
-  for (const char* name : {"A_log", "dt_bias"}) to.add(own + name, DType::bf16, {sizes.value_heads});
-  to.add(own + "norm.weight", DType::bf16, {128});
-  add(to, own + "out_proj", sizes.hidden, values);
-}
-
-HeaderCheckpoint headers_of(const Sizes& sizes, AddMatrix add, AddMatrix add_attention) {
-  HeaderCheckpoint to;
-  as_bf16(to, "model.embed_tokens", vocabulary, sizes.hidden);
-  as_bf16(to, "lm_head", vocabulary, sizes.hidden);
-  to.add("model.norm.weight", DType::bf16, {sizes.hidden});
-  for (int i = 0; i < 4; ++i) {
-    const std::string layer = fmt::format("model.layers.{}.", i);
-    for (const char* norm : {"input_layernorm.weight", "post_attention_layernorm.weight"}) {
-      to.add(layer + norm, DType::bf16, {sizes.hidden});
-    }
-    add_mixer(to, add_attention, layer, sizes, i == 3);
-    if (sizes.experts == 0) {
-      add_gated(to, add, layer + "mlp.", sizes);
-      continue;
-    }
-    as_bf16(to, layer + "mlp.gate", sizes.experts, sizes.hidden);
-    as_bf16(to, layer + "mlp.shared_expert_gate", 1, sizes.hidden);
-    add_gated(to, add, layer + "mlp.shared_expert.", sizes);
-    for (std::int64_t e = 0; e < sizes.experts; ++e) {
-      add_gated(to, add, fmt::format("{}mlp.experts.{}.", layer, e), sizes);
-    }
-  }
-  return to;
-}
+Qwen3_5Config config_of(const ModelSizes& sizes) { return parse_qwen3_5_config(model_config(sizes)); }
 
 /// A checkpoint and a plan that refers to it.
 struct Planned {
-  Planned(const Sizes& sizes, AddMatrix add, int ranks, bool tiled = false) : Planned(sizes, add, add, ranks, tiled) {}
-  Planned(const Sizes& sizes, AddMatrix add, AddMatrix add_attention, int ranks, bool tiled = false)
-      : checkpoint(headers_of(sizes, add, add_attention)) {
+  Planned(const ModelSizes& sizes, AddMatrix add, int ranks, bool tiled = false)
+      : Planned(sizes, add, add, ranks, tiled) {}
+  Planned(const ModelSizes& sizes, AddMatrix add, AddMatrix add_attention, int ranks, bool tiled = false)
+      : checkpoint(model_headers(sizes, add, add_attention)) {
     checkpoint.meaning.value_heads_tiled = tiled;
     plan = plan_parallel(config_of(sizes), checkpoint, ranks);
   }
@@ -137,7 +34,7 @@ struct Planned {
   ParallelPlan plan;
 };
 
-std::string refusal(const Sizes& sizes, AddMatrix add, int ranks) {
+std::string refusal(const ModelSizes& sizes, AddMatrix add, int ranks) {
   return message_of<LoadError>([&] { Planned(sizes, add, as_bf16, ranks); });
 }
 
@@ -233,7 +130,7 @@ TEST(ParallelPlan, CutsKeepToTheEdgesOfBlocks) {
                           {"Q4_K", as_blocks<q4_k>, 3584, 256},
                           {"Q4_K", as_blocks<q4_k>, 4096, 0}};
   for (const EdgeRow& row : rows) {
-    Sizes sizes = of_0_8b;
+    ModelSizes sizes = of_0_8b;
     sizes.intermediate = row.intermediate;
     const std::string message = refusal(sizes, row.add, 8);
     if (row.block == 0) {
@@ -251,7 +148,7 @@ TEST(ParallelPlan, ARefusalSaysWhatWouldDo) {
             std::string::npos)
       << message;
   EXPECT_NE(message.find("4 ranks would do"), std::string::npos) << message;
-  Sizes odd = of_27b;
+  ModelSizes odd = of_27b;
   odd.heads = 20;
   EXPECT_NE(refusal(odd, as_bf16, 8).find("num_attention_heads is 20, which 8 ranks cannot share evenly"),
             std::string::npos);
@@ -260,7 +157,7 @@ TEST(ParallelPlan, ARefusalSaysWhatWouldDo) {
 }
 
 TEST(ParallelPlan, ATensorWithoutAPlaceIsAnError) {
-  HeaderCheckpoint checkpoint = headers_of(of_0_8b, as_bf16, as_bf16);
+  HeaderCheckpoint checkpoint = model_headers(of_0_8b, as_bf16, as_bf16);
   checkpoint.add("model.layers.2.mlp.other.weight", DType::bf16, {4});
   EXPECT_NE(message_of<LoadError>([&] { plan_parallel(config_of(of_0_8b), checkpoint, 2); }).find("mlp.other.weight"),
             std::string::npos);
@@ -283,7 +180,7 @@ std::vector<int> times_kept(const PlannedTensor& planned, int ranks) {
 }
 
 TEST(ParallelPlan, EveryElementIsKeptAsOftenAsThePlanSays) {
-  for (const Sizes& sizes : {of_0_8b, of_27b, of_35b}) {
+  for (const ModelSizes& sizes : {of_0_8b, of_27b, of_35b}) {
     for (const AddMatrix add : {as_bf16, as_fp8_blocks, as_nvfp4, as_blocks<q8_0>}) {
       for (const int ranks : {1, 2, 4, 8}) {
         if (sizes.intermediate == 3584 && add == as_fp8_blocks && ranks == 8) continue;  // refused
