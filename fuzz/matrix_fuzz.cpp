@@ -56,11 +56,14 @@ void change(test::MemoryCheckpoint& checkpoint, Input& input) {
       }
       return;
   }
+  std::int64_t elements = 1;  // parsers bound the product too
+  for (const std::int64_t size : tensor.shape)
+    elements = std::min(elements * std::max<std::int64_t>(size, 1), most_elements + 1);
+  if (elements > most_elements || tensor.shape.size() > 8) return checkpoint.remove(name);
   if (tensor.block_type != nullptr &&
       (tensor.shape.empty() || tensor.shape.back() % tensor.block_type->values != 0 || tensor.elements() == 0)) {
     return checkpoint.remove(name);  // a parser lets no such tensor through
   }
-  if (tensor.elements() > most_elements) return checkpoint.remove(name);
   data.resize(tensor.byte_size());
 }
 
