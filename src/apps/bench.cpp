@@ -172,7 +172,8 @@ Subject open_subject(const BenchOptions& options, const Environment& environment
     json = shape_config(*options.shape);
     checkpoint = shape_weights(*options.shape, json);
   } else {
-    const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), environment);
+    const std::unique_ptr<ModelFiles> files =
+        open_model_files(options.model.name(), environment, *options.model.mmproj);
     subject.name = files->name();
     json = files->config();
     checkpoint = files->weights();

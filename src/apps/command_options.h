@@ -8,10 +8,12 @@ struct ModelOptions {
              "a directory, a GGUF file, or ORG/NAME[@revision] in the Hugging Face cache; the bundled tiny model when "
              "absent"};
   Text model_flag{"--model -m", "MODEL", "the same as MODEL, as other programs spell it"};
+  Text mmproj{"--mmproj -mm", "FILE",
+              "picture tower of a GGUF model, or none; absent: mmproj*.gguf beside it (BF16, else F16, of several)"};
 
   void list(OptionList& options) {
     options.group("Model");
-    options.add(model, model_flag);
+    options.add(model, model_flag, mmproj);
   }
   const std::string& name() const { return model->empty() ? *model_flag : *model; }
 };

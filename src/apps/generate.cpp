@@ -140,7 +140,8 @@ int generate_command(const CommandInfo& info, const std::vector<std::string>& ar
   check_usage(options);
   const Environment environment = read_environment();
   const bool needs_text = !options.ids.given();
-  const std::shared_ptr<const ModelFiles> files = open_model_files(options.model.name(), environment);
+  const std::shared_ptr<const ModelFiles> files =
+      open_model_files(options.model.name(), environment, *options.model.mmproj);
   const ChatInput chat = read_chat(options, *files);
   const Session session = open_session(files, options.engine, environment, needs_text);
   const Prompt prompt = make_prompt(options, chat, session.tokenizer.get());

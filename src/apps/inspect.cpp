@@ -229,7 +229,8 @@ int inspect_command(const CommandInfo& info, const std::vector<std::string>& arg
   options.engine.refuse_unsupported_on_one_device();
   const std::optional<int> ranks = ranks_to_plan(options.engine);
   if (options.compare.given()) fail<UsageError>("--compare {}: this build has only the CPU backend", *options.compare);
-  const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), read_environment());
+  const std::unique_ptr<ModelFiles> files =
+      open_model_files(options.model.name(), read_environment(), *options.model.mmproj);
   const Json json = files->config();
   const Qwen3_5Config config = parse_qwen3_5_config(json);
   const std::unique_ptr<Checkpoint> checkpoint = files->weights();

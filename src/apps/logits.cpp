@@ -100,7 +100,7 @@ int logits_command(const CommandInfo& info, const std::vector<std::string>& argu
   const Environment environment = read_environment();
   const std::vector<std::int64_t> given =
       options.input.given() ? read_ids(*options.input, *options.key) : parse_integers(*options.ids, "--ids");
-  const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), environment);
+  const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), environment, *options.model.mmproj);
   const LoadedModel loaded = load_weights(files->config(), files->weights(), options.engine, environment);
   Model& model = *loaded.model;
   const ModelInfo& model_info = model.info();

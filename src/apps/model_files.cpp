@@ -167,13 +167,17 @@ std::filesystem::path find_model(const std::string& name, const Environment& env
   return find_in_hub(hub, name, environment.hub_cache);
 }
 
-std::unique_ptr<ModelFiles> open_model_files(const std::string& name, const Environment& environment) {
+std::unique_ptr<ModelFiles> open_model_files(const std::string& name, const Environment& environment,
+                                             const std::string& mmproj) {
   const fs::path path = find_model(name, environment);
-  if (!is_folder(path)) return open_gguf_model(path);
-  if (is_file(path / "config.json")) return std::make_unique<FolderFiles>(path);
-  const std::vector<fs::path> models = gguf_models_in(path);
+  if (!is_folder(path)) return open_gguf_model(path, mmproj);
+  const std::vector<fs::path> models = is_file(path / "config.json") ? std::vector<fs::path>{} : gguf_models_in(path);
+  if (models.size() == 1) return open_gguf_model(models.front(), mmproj);
+  if (models.empty() && !mmproj.empty()) {
+    fail<UsageError>("--mmproj {}: {} is no GGUF model; its picture tower lies with its other weights", mmproj,
+                     path.string());
+  }
   if (models.empty()) return std::make_unique<FolderFiles>(path);
-  if (models.size() == 1) return open_gguf_model(models.front());
   std::vector<std::string> names;
   for (const fs::path& model : models) names.push_back(model.filename().string());
   fail<LoadError>("{}: holds {} GGUF models; name one of them: {}", path.string(), models.size(),

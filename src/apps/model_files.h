@@ -47,8 +47,10 @@ class ModelFiles {
   std::string name_;
 };
 
-/// What find_model finds; a folder without config.json that holds one GGUF model is that model.
-std::unique_ptr<ModelFiles> open_model_files(const std::string& name, const Environment& environment);
+/// What find_model finds; a folder without config.json that holds one GGUF model is that model. `mmproj` is --mmproj:
+/// the file with a GGUF model's picture tower, "none", or empty for the one beside it.
+std::unique_ptr<ModelFiles> open_model_files(const std::string& name, const Environment& environment,
+                                             const std::string& mmproj = "");
 
 /// One model of the hub cache.
 struct CachedModel {

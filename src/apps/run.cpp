@@ -53,7 +53,7 @@ int run_command(const CommandInfo& info, const std::vector<std::string>& argumen
   options.chat.refuse_unsupported();
   const Environment environment = read_environment();
   const bool chats = !options.prompt.given() && isatty(STDIN_FILENO) == 1;
-  std::shared_ptr<const ModelFiles> files = open_model_files(options.model.name(), environment);
+  std::shared_ptr<const ModelFiles> files = open_model_files(options.model.name(), environment, *options.model.mmproj);
   auto chat_template = files->require_chat_template(*options.chat.chat_template);
   std::string prompt;
   if (!chats) append_valid_utf8(prompt, options.prompt.given() ? *options.prompt : read_piped_prompt());

@@ -125,7 +125,7 @@ int serve_command(const CommandInfo& info, const std::vector<std::string>& argum
   bound_the_heap();
   const Environment environment = read_environment();
   std::shared_ptr<const ModelFiles> files;
-  if (!options.shape.given()) files = open_model_files(options.model.name(), environment);
+  if (!options.shape.given()) files = open_model_files(options.model.name(), environment, *options.model.mmproj);
   const ServiceOptions of_service = service_options(options, files.get());
   if (of_service.log_style == LogStyle::text) set_log_level(LogLevel::info);
   const RequestLog log(of_service.log_style, true);

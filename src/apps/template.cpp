@@ -11,7 +11,8 @@ int template_command(const CommandInfo& info, const std::vector<std::string>& ar
   TemplateOptionsFlags options;
   if (!read_into(options, info, arguments)) return 0;
   if (options.messages->empty()) fail<UsageError>("template needs --messages FILE.json");
-  const std::unique_ptr<ModelFiles> files = open_model_files(options.model.name(), read_environment());
+  const std::unique_ptr<ModelFiles> files =
+      open_model_files(options.model.name(), read_environment(), *options.model.mmproj);
   const auto chat_template = files->require_chat_template(*options.chat_template);
   const TemplateOptions render{!*options.no_generation_prompt, template_variables(*options.thinking)};
   const std::string prompt =

@@ -1,10 +1,10 @@
 #include "weights/gguf_qwen.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "weights/gguf_block_name.h"
 
 namespace sluice {
 
@@ -68,8 +68,8 @@ struct LeftOut {
   std::string_view prefix, reason;
 };
 constexpr LeftOut left_out_of_model[] = {
-    {"v.", "pictures are not read from GGUF files"},
-    {"mm.", "pictures are not read from GGUF files"},
+    {"v.", "no part of the text"},
+    {"mm.", "no part of the text"},
     {"mtp.", "a draft head beside the blocks, of which it is not known whether its norms hold 1 + w"},
     {"rope_freqs.weight", "frequencies follow from the config"},
 };
@@ -90,25 +90,6 @@ const LeftOut* find_in(const LeftOut (&table)[N], std::string_view name) {
   return found == std::end(table) ? nullptr : found;
 }
 
-/// "blk.12.attn_q.weight" as 12 and "attn_q.weight".
-struct BlockName {
-  std::int64_t block = -1;  // no name of a block
-  std::string_view rest;
-};
-
-BlockName parse_block_name(std::string_view name) {
-  constexpr std::string_view prefix = "blk.";
-  if (!name.starts_with(prefix)) return {};
-  name.remove_prefix(prefix.size());
-  std::int64_t block = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), block);
-  const auto digits = static_cast<std::size_t>(end - name.data());
-  if (error != std::errc() || digits == name.size() || *end != '.' || fmt::format("{}", block).size() != digits) {
-    return {};
-  }
-  return {block, name.substr(digits + 1)};
-}
-
 std::vector<std::int64_t> published_shape(std::vector<std::int64_t> shape, Form form) {
   const std::size_t rank = form == Form::experts ? 3 : form == Form::vector ? 1 : 2;
   while (shape.size() < rank) shape.insert(shape.begin(), 1);
@@ -123,7 +104,7 @@ struct Published {
 };
 
 Published published(const std::string& stored, const GgufQwenBlocks& blocks) {
-  const auto [block, rest] = parse_block_name(stored);
+  const auto [block, rest] = parse_gguf_block_name(stored, "blk.");
   if (block < 0) {
     const Renaming* row = find_in(of_model, stored);
     return row == nullptr ? Published{stored, std::nullopt} : Published{std::string(row->published), row->form};
@@ -139,7 +120,7 @@ Published published(const std::string& stored, const GgufQwenBlocks& blocks) {
 }
 
 const LeftOut* left_out_row(std::string_view stored, const GgufQwenBlocks& blocks) {
-  const auto [block, rest] = parse_block_name(stored);
+  const auto [block, rest] = parse_gguf_block_name(stored, "blk.");
   if (block < 0) return find_in(left_out_of_model, stored);
   return block >= blocks.layers ? find_in(left_out_of_draft_head, rest) : nullptr;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "support/gguf_file.h"
+#include "support/temporary_directory.h"
 
 namespace sluice {
 namespace {
@@ -89,6 +90,46 @@ TEST_F(HubCache, ASnapshotWithOneGgufModelIsThatModel) {
   EXPECT_EQ(cached_models(root_).back().name, "Org/Name-GGUF");
   write(folder / "snapshots/ddd/Name-BF16.gguf", bytes);
   EXPECT_THROW(open_model_files("Org/Name-GGUF", environment_), LoadError);
+}
+
+TEST_F(HubCache, OfSeveralPictureTowersTheBf16OneIsTakenThenTheF16One) {
+  const std::string bytes = test::GgufFile().text("general.architecture", "none").bytes();
+  test::GgufFile model;
+  model.text("general.architecture", "qwen35").zeros("token_embd.weight", {16, 8});
+  for (const auto& [name, value] : {std::pair{"block_count", 1},
+                                    {"context_length", 64},
+                                    {"embedding_length", 16},
+                                    {"attention.head_count", 2},
+                                    {"attention.head_count_kv", 1},
+                                    {"ssm.conv_kernel", 4},
+                                    {"ssm.state_size", 16},
+                                    {"ssm.group_count", 1},
+                                    {"ssm.time_step_rank", 1},
+                                    {"ssm.inner_size", 16},
+                                    {"feed_forward_length", 16}}) {
+    model.u32(std::string("qwen35.") + name, static_cast<std::uint32_t>(value));
+  }
+  model.f32("qwen35.attention.layer_norm_rms_epsilon", 1e-6f);
+  write("m/model.gguf", model.bytes());
+  // Each tower is no tower: the error names the one that was opened.
+  const auto opened = [&](const std::string& mmproj) {
+    return test::message_of<LoadError>(
+        [&] { open_model_files((root_ / "m").string(), environment_, mmproj)->config(); });
+  };
+  EXPECT_EQ(opened(""), "");
+  write("m/mmproj-a-Q8_0.gguf", bytes);
+  EXPECT_NE(opened("").find("mmproj-a-Q8_0.gguf"), std::string::npos);
+  write("m/mmproj-a-F16.gguf", bytes);
+  EXPECT_NE(opened("").find("mmproj-a-F16.gguf: \"general.arch"), std::string::npos);
+  write("m/mmproj-a-BF16.gguf", bytes);
+  EXPECT_NE(opened("").find("mmproj-a-BF16.gguf: \"general.arch"), std::string::npos);
+  write("m/mmproj-b-BF16.gguf", bytes);
+  EXPECT_NE(opened("").find("mmproj-a-F16.gguf: \"general.arch"), std::string::npos);
+  write("m/mmproj-b-F16.gguf", bytes);
+  EXPECT_NE(opened("").find("holds 5 picture towers; name one of them with --mmproj"), std::string::npos);
+  EXPECT_NE(opened((root_ / "m/mmproj-b-F16.gguf").string()).find("mmproj-b-F16.gguf"), std::string::npos);
+  EXPECT_EQ(opened("none"), "");
+  EXPECT_THROW(open_model_files(snapshot("aaa").string(), environment_, "x.gguf"), UsageError);
 }
 
 TEST_F(HubCache, AFolderIsNamedByItsLastPart) {

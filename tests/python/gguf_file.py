@@ -242,3 +242,68 @@ def write_gguf(path, folder, matrices="bf16", experts="fused", tokenizer=False, 
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+MERGER = {"merger.norm": "v.post_ln", "merger.linear_fc1": "mm.0", "merger.linear_fc2": "mm.2"}
+
+
+def vision_names(folder):
+    """Published names of the picture tower to llama.cpp's, without .weight and .bias."""
+    config = json.loads((Path(folder) / "config.json").read_text())["vision_config"]
+    table = gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, config["depth"])
+
+    def stored(name):
+        stem = name.removeprefix("model.visual.").rsplit(".", 1)[0]
+        return MERGER.get(stem) or table.get_name(f"visual.{stem}")
+
+    return config, stored
+
+
+def write_mmproj(path, folder, matrices="bf16", projector=gguf.VisionProjectorType.QWEN3VL, leave_out=(), extra=None):
+    """The picture tower of a folder as llama.cpp's converter writes it: matrices in bf16 or f16, all else in f32."""
+    config, stored = vision_names(folder)
+    writer = gguf.GGUFWriter(path, "clip")
+    writer.add_type(gguf.GGUFType.MMPROJ)
+    writer.add_clip_has_vision_encoder(True)
+    writer.add_clip_projector_type(projector)
+    writer.add_vision_use_gelu(True)
+    writer.add_vision_image_size(int(config["num_position_embeddings"] ** 0.5) * config["patch_size"])
+    writer.add_vision_patch_size(config["patch_size"])
+    writer.add_vision_embedding_length(config["hidden_size"])
+    writer.add_vision_feed_forward_length(config["intermediate_size"])
+    writer.add_vision_block_count(config["depth"])
+    writer.add_vision_head_count(config["num_heads"])
+    writer.add_vision_projection_dim(config["out_hidden_size"])
+    writer.add_vision_spatial_merge_size(config["spatial_merge_size"])
+    writer.add_vision_attention_layernorm_eps(1e-6)
+    writer.add_vision_image_mean([0.5, 0.5, 0.5])
+    writer.add_vision_image_std([0.5, 0.5, 0.5])
+    writer.add_vision_is_deepstack_layers([False] * config["depth"])
+
+    def add(name, values):
+        values = np.ascontiguousarray(values, np.float32)
+        if name in leave_out:
+            return
+        if values.ndim < 2 or name == "v.position_embd.weight":
+            writer.add_tensor(name, values)
+        elif matrices == "f16":
+            writer.add_tensor(name, values.astype(np.float16))
+        else:
+            packed = gguf.quants.quantize(values, gguf.GGMLQuantizationType.BF16)
+            writer.add_tensor(name, packed, raw_dtype=gguf.GGMLQuantizationType.BF16)
+
+    for name, values in read_safetensors(folder).items():
+        if not name.startswith("model.visual."):
+            continue
+        kind = name.rsplit(".", 1)[1]
+        if values.ndim == 5:
+            add("v.patch_embd.weight", values[:, :, 0])
+            add("v.patch_embd.weight.1", values[:, :, 1])
+        else:
+            add(f"{stored(name)}.{kind}", values)
+    for name, values in (extra or {}).items():
+        add(name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -111,6 +111,65 @@ class Logits(Case):
         self.fails("attn_q_other|q_norm", "logits", model, "--ids", "1", "--out", self.folder / "x.safetensors")
 
 
+class PictureTower(Case):
+    def beside(self, folder, **options):
+        """A text model with its tower beside it."""
+        model = self.convert(folder)
+        gguf_file.write_mmproj(self.folder / "mmproj-BF16.gguf", folder, **options)
+        return model
+
+    def groups(self, *arguments):
+        result = json.loads(self.succeeds("inspect", *arguments, "--json"))
+        self.assertEqual(result["audit"], {"complete": True, "passed_over": []})
+        return result["config"]["vision"], {
+            group["name"]: (group["count"], group["shape"]) for group in result["tensors"] if ".visual." in group["name"]}
+
+    def test_it_shows_what_the_folder_has(self):
+        for folder in (TINY, GOLDEN / "dense-ratio3", GOLDEN / "moe-ratio2"):
+            for matrices in ("bf16", "f16"):
+                with self.subTest(folder.name, matrices=matrices):
+                    found = self.groups(self.beside(folder, matrices=matrices))
+                    self.assertEqual(found, self.groups(folder))
+                    self.assertEqual(found[0], True)
+                    self.assertGreater(len(found[1]), 20)
+
+    def test_the_text_is_the_same_with_it(self):
+        self.expect_logits(self.beside(GOLDEN / "dense-ratio3"))
+
+    def expect_logits(self, model):
+        out = self.folder / "logits.safetensors"
+        self.succeeds("logits", model, "--ids", "1,2,3", "--out", out)
+        alone = self.folder / "alone.safetensors"
+        self.succeeds("logits", model, "--mmproj", "none", "--ids", "1,2,3", "--out", alone)
+        self.assertEqual(out.read_bytes(), alone.read_bytes())
+
+    def test_it_can_be_named_or_left_out(self):
+        model = self.beside(GOLDEN / "dense-ratio3")
+        other = self.folder / "tower.gguf"
+        (self.folder / "mmproj-BF16.gguf").rename(other)
+        self.assertEqual(self.groups(model), (False, {}))
+        self.assertEqual(self.groups(model, "--mmproj", other), self.groups(GOLDEN / "dense-ratio3"))
+        other.rename(self.folder / "mmproj-F16.gguf")
+        self.assertEqual(self.groups(model, "--mmproj", "none"), (False, {}))
+
+    def test_towers_that_do_not_fit_are_refused(self):
+        folder = GOLDEN / "dense-ratio3"
+        cases = (({"leave_out": ["v.patch_embd.weight.1"]}, '"v.patch_embd.weight.1" is missing'),
+                 ({"projector": "pixtral"}, '"clip.projector_type" is "pixtral", expected qwen3vl_merger'),
+                 ({"extra": {"v.deepstack.1.fc1.weight": np.zeros((4, 4))}}, "deepstack is not supported"),
+                 ({"extra": {"mm.1.weight": np.zeros((4, 4))}}, '"mm.1.weight"'))
+        for options, message in cases:
+            with self.subTest(message):
+                self.fails(message, "inspect", self.beside(folder, **options))
+        gguf_file.write_mmproj(self.folder / "mmproj-BF16.gguf", TINY)
+        self.fails("makes rows of 256, but .* has rows of 64: it belongs to another model", "inspect", self.convert(folder))
+
+    def test_a_tensor_that_is_missing_is_named(self):
+        model = self.beside(GOLDEN / "dense-ratio3", leave_out=["v.blk.1.ln2.bias"])
+        problem = json.loads(self.succeeds("inspect", model, "--json"))["audit"]["problem"]
+        self.assertIn('"model.visual.blocks.1.norm2.bias" [72] is missing', problem)
+
+
 class TinyModel(Case):
     @classmethod
     def setUpClass(cls):
