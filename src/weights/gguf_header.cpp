@@ -264,4 +264,11 @@ GgufHeader parse_gguf_header(std::span<const std::byte> head, std::uint64_t file
   return HeaderReader(head, file_size, what).read();
 }
 
+std::uint32_t ggml_type_of(const StoredTensor& tensor) {
+  if (tensor.block_type != nullptr) return tensor.block_type->id;
+  const auto* plain = std::ranges::find(plain_types, tensor.dtype, &PlainType::dtype);
+  if (plain != std::end(plain_types)) return plain->id;
+  fail<Error>("tensor \"{}\" is {}, a type that GGUF files do not have", tensor.name, tensor.type_name());
+}
+
 }  // namespace sluice

@@ -64,4 +64,7 @@ struct GgufHeader {
 /// that does not add up.
 GgufHeader parse_gguf_header(std::span<const std::byte> head, std::uint64_t file_size, std::string_view what);
 
+/// ggml's number of the tensor's type. Throws Error for a type that GGUF files do not have.
+std::uint32_t ggml_type_of(const StoredTensor& tensor);
+
 }  // namespace sluice

@@ -1,7 +1,4 @@
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -27,55 +24,129 @@ const char* type_name(DType dtype) {
   fail<Error>("tensors of type {} cannot be written", name_of(dtype));
 }
 
-std::string header_of(const std::vector<std::pair<std::string, Tensor>>& tensors) {
-  Json header = Json::object();
+std::string in_quotes(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string header_of(std::span<const StoredTensor> tensors) {
+  std::string text = "{";
   std::uint64_t offset = 0;
-  for (const auto& [name, tensor] : tensors) {
-    CHECK(tensor.is_contiguous(), "tensor {}", name);
-    Json shape = Json::array();
-    for (int i = 0; i < tensor.rank(); ++i) shape.push_back(tensor.size(i));
-    header[name] = {
-        {"dtype", type_name(tensor.dtype())}, {"shape", shape}, {"data_offsets", {offset, offset + tensor.bytes()}}};
-    offset += tensor.bytes();
+  for (const StoredTensor& tensor : tensors) {
+    CHECK(tensor.block_type == nullptr, "tensor {} is {}", tensor.name, tensor.type_name());
+    const std::uint64_t end = offset + tensor.byte_size();
+    text +=
+        fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", text.size() == 1 ? "" : ",",
+                    in_quotes(tensor.name), type_name(tensor.dtype), fmt::join(tensor.shape, ","), offset, end);
+    offset = end;
   }
-  std::string text = header.dump();
+  text += "}";
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }
 
-struct Closer {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
+std::uint64_t total_bytes(std::span<const StoredTensor> tensors) {
+  std::uint64_t total = 0;
+  for (const StoredTensor& tensor : tensors) total += tensor.byte_size();
+  return total;
+}
 
 }  // namespace
 
-void write_safetensors(const std::filesystem::path& path, const std::vector<std::pair<std::string, Tensor>>& tensors) {
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path, std::span<const StoredTensor> tensors)
+    : file_(path), left_(total_bytes(tensors)) {
   const std::string header = header_of(tensors);
-  // Special files (a pipe, /dev/full) are written in place; a regular file appears only when it is whole.
-  std::error_code ignored;
-  const bool in_place = std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-  std::filesystem::path target = path;
-  if (!in_place) target += ".partial";
+  const std::uint64_t size = header.size();
+  file_.write(std::as_bytes(std::span(&size, 1)));
+  file_.write(header);
+}
 
-  auto give_up = [&](const char* what, int error) {
-    if (!in_place) std::filesystem::remove(target, ignored);
-    fail<Error>("{}: {}: {}", path.string(), what, std::strerror(error));
-  };
-  std::unique_ptr<std::FILE, Closer> file(std::fopen(target.c_str(), "wb"));
-  if (file == nullptr) fail<Error>("{}: cannot be created: {}", path.string(), std::strerror(errno));
-  const std::uint64_t header_size = header.size();
-  bool ok = std::fwrite(&header_size, sizeof header_size, 1, file.get()) == 1 &&
-            std::fwrite(header.data(), 1, header.size(), file.get()) == header.size();
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  CHECK(bytes.size() <= left_, "{} bytes, {} are left", bytes.size(), left_);
+  file_.write(bytes);
+  left_ -= bytes.size();
+}
+
+void SafetensorsWriter::finish() {
+  CHECK(left_ == 0, "{} bytes are missing", left_);
+  file_.commit();
+}
+
+SafetensorsFolderWriter::SafetensorsFolderWriter(std::filesystem::path folder, std::vector<StoredTensor> tensors,
+                                                 std::uint64_t max_file_bytes)
+    : folder_(std::move(folder)), tensors_(std::move(tensors)) {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const std::uint64_t size = tensors_[i].byte_size();
+    if (files_.empty() || (files_.back().count > 0 && files_.back().bytes + size > max_file_bytes)) {
+      files_.push_back({i, 0, 0});
+    }
+    ++files_.back().count;
+    files_.back().bytes += size;
+  }
+  CHECK(!files_.empty(), "no tensors for {}", folder_.string());
+  open_next();
+}
+
+std::string SafetensorsFolderWriter::file_name(std::size_t file) const {
+  if (files_.size() == 1) return "model.safetensors";
+  return fmt::format("model-{:05}-of-{:05}.safetensors", file + 1, files_.size());
+}
+
+void SafetensorsFolderWriter::open_next() {
+  if (open_ != nullptr) open_->finish();
+  const File& file = files_[next_];
+  open_ = std::make_unique<SafetensorsWriter>(folder_ / file_name(next_),
+                                              std::span(tensors_).subspan(file.first, file.count));
+  left_ = file.bytes;
+  ++next_;
+}
+
+void SafetensorsFolderWriter::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    while (left_ == 0) {
+      CHECK(next_ < files_.size(), "{} bytes too many", bytes.size());
+      open_next();
+    }
+    const std::size_t part = std::min<std::size_t>(left_, bytes.size());
+    open_->write(bytes.first(part));
+    left_ -= part;
+    bytes = bytes.subspan(part);
+  }
+}
+
+void SafetensorsFolderWriter::finish() {
+  while (left_ == 0 && next_ < files_.size()) open_next();
+  open_->finish();
+  CHECK(next_ == files_.size(), "{} of {} files", next_, files_.size());
+  if (files_.size() > 1) write_index();
+}
+
+void SafetensorsFolderWriter::write_index() const {
+  OutputFile file(folder_ / "model.safetensors.index.json");
+  file.write(fmt::format("{{\n  \"metadata\": {{\"total_size\": {}}},\n  \"weight_map\": {{", total_bytes(tensors_)));
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    for (const StoredTensor& tensor : std::span(tensors_).subspan(files_[i].first, files_[i].count)) {
+      file.write(fmt::format("{}\n    {}: \"{}\"", &tensor == tensors_.data() ? "" : ",", in_quotes(tensor.name),
+                             file_name(i)));
+    }
+  }
+  file.write("\n  }\n}\n");
+  file.commit();
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  std::vector<StoredTensor> described;
   for (const auto& [name, tensor] : tensors) {
-    ok = ok && std::fwrite(tensor.data(), 1, tensor.bytes(), file.get()) == tensor.bytes();
+    CHECK(tensor.is_contiguous(), "tensor {}", name);
+    StoredTensor& entry = described.emplace_back();
+    entry.name = name;
+    entry.dtype = tensor.dtype();
+    for (int i = 0; i < tensor.rank(); ++i) entry.shape.push_back(tensor.size(i));
   }
-  if (!ok || std::fflush(file.get()) != 0) give_up("cannot be written", errno);
-  if (std::fclose(file.release()) != 0) give_up("cannot be written", errno);
-  if (!in_place) {
-    std::error_code error;
-    std::filesystem::rename(target, path, error);
-    if (error) give_up("cannot be written", error.value());
+  SafetensorsWriter writer(path, described);
+  for (const auto& [name, tensor] : tensors) {
+    writer.write({static_cast<const std::byte*>(tensor.data()), tensor.bytes()});
   }
+  writer.finish();
 }
 
 }  // namespace sluice
