@@ -1,6 +1,7 @@
 #include "weights/coding.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -40,6 +41,25 @@ float e4m3_to_float(std::uint8_t bits) {
   if ((bits & 0x7f) == 0x7f) return sign * std::numeric_limits<float>::quiet_NaN();
   if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -9);
   return sign * std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
+}
+
+std::uint8_t float_to_e4m3(float value) {
+  const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? 0x80 : 0);
+  const float magnitude = std::min(std::fabs(value), largest_e4m3);
+  if (magnitude < std::ldexp(1.0f, -6)) {
+    const float steps = magnitude * 512.0f + 8388608.0f;  // 2^23: the sum has no room for a fraction
+    return sign | static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(steps) & 15u);
+  }
+  auto bits = std::bit_cast<std::uint32_t>(magnitude);
+  bits += 0x7ffffu + (bits >> 20 & 1u);                                 // 20 bits of the mantissa go
+  return sign | static_cast<std::uint8_t>((bits >> 20) - (120u << 3));  // exponents count from -127 and from -7
+}
+
+std::uint8_t float_to_e2m1(float value) {
+  const float x = std::fabs(value);
+  const int code = int{x > 0.25f} + int{x >= 0.75f} + int{x > 1.25f} + int{x >= 1.75f} + int{x > 2.5f} +
+                   int{x >= 3.5f} + int{x > 5.0f};
+  return static_cast<std::uint8_t>(code | (std::signbit(value) ? 8 : 0));
 }
 
 float load_factor(FactorType type, const void* factors, std::int64_t index) {

@@ -26,6 +26,11 @@ float load_factor(FactorType type, const void* factors, std::int64_t index);
 std::optional<FactorType> factor_type(DType dtype);
 
 float e4m3_to_float(std::uint8_t bits);
+inline constexpr float largest_e4m3 = 448.0f;
+/// The nearest e4m3 number, ties to even; beyond the largest one, that one. Not for NaN.
+std::uint8_t float_to_e4m3(float value);
+/// The nearest e2m1 number, ties to even: an index of e2m1_halves. Beyond 6, 6. Not for NaN.
+std::uint8_t float_to_e2m1(float value);
 
 /// A quantized matrix taken apart, from which it can be computed without loss. For column c of a row, in group
 /// c / group and super group c / super_group:

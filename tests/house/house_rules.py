@@ -30,7 +30,7 @@ MAY_INCLUDE = {
 FORMAT_NAME = re.compile(
     r"(?<![a-z0-9])(fp8|nvfp4|mxfp[48]|int4|w4a16|awq|gptq|i?q[1-8]_(k|xxs|xs|s|m|nl|[01])|q[2-6]_k_[sml])(?![a-z0-9])", re.I)
 # apps names formats and models in help texts and as benchmark shapes.
-FORMAT_PLACES = re.compile(r"src/(weights/(formats|gguf_|ggml)|[^/]+/(linear|moe)|apps/)")
+FORMAT_PLACES = re.compile(r"src/(weights/(formats|encode|gguf_|ggml)|[^/]+/(linear|moe)|apps/)")
 MODEL_NAME = re.compile(r"qwen", re.I)
 MODEL_PLACES = re.compile(r"src/(models/|weights/gguf_|text/tool_calls|apps/)")
 BACKEND_CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b.*(CUDA|NVCC|HIP|ROCM|METAL|SLUICE_CPU|BACKEND)")
@@ -124,7 +124,7 @@ def backend_condition(tree):
 def format_name(tree):
     for path, number, match in tree.matches(tree.code("src"), FORMAT_NAME):
         if not FORMAT_PLACES.match(path):
-            yield path, number, f"'{match[0]}': only weights/formats, weights/gguf_*, */linear, */moe and apps name a format"
+            yield path, number, f"'{match[0]}': only weights/formats, weights/encode, weights/gguf_*, */linear, */moe and apps name a format"
 
 
 def model_name(tree):
