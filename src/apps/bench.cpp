@@ -23,8 +23,6 @@ namespace sluice {
 
 namespace {
 
-struct Interrupted {};
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;

@@ -210,6 +210,28 @@ struct InspectOptions {
   }
 };
 
+struct QuantizeOptions {
+  Text in{"IN", "MODEL", "the model: a directory, a GGUF file, or ORG/NAME[@revision] in the Hugging Face cache"};
+  Text out{"OUT", "OUT", "a folder for fp8, nvfp4 and int4; a file whose name ends in .gguf for the others"};
+  Text format{"--format", "q8_0|q4_k_m|q6_k|fp8|nvfp4|int4", "the form of the big matrices"};
+  Texts keep{
+      "--keep", "NAME=FORMAT",
+      "another form for matrices whose name, or its end after a dot, is NAME (with * and ?); may be repeated, and "
+      "the last one counts. Folders: bf16, f16, f32, fp8, nvfp4, int4; GGUF: bf16, f16, f32, q8_0, q6_k, q4_k, q4_0"};
+  Text text{"--text", "FILE", "also the perplexity of this text under the model and the result"};
+  Flag force{"--force", "", "replace OUT if it is there"};
+  Flag json{"--json", "", "print a JSON object"};
+  EngineFlags engine;
+
+  void list(OptionList& options) {
+    options.group("Quantization");
+    options.add(in, out, format, keep, text, force);
+    options.group("Output");
+    options.add(json);
+    engine.list(options);
+  }
+};
+
 /// How `bench --serve` asks a server.
 struct ServeLoadFlags {
   Text url{"--serve", "URL", "measure this server, any that speaks OpenAI's API; MODEL is then the name it serves"};

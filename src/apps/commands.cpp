@@ -44,6 +44,11 @@ const Command all_commands[] = {
       "sluice inspect Qwen/Qwen3.5-0.8B --max-model-len 32768"},
      inspect_command,
      entries_of<InspectOptions>},
+    {{"quantize", "IN OUT --format FORMAT [flags]", "Write a checkpoint with its big matrices in fewer bits.",
+      "sluice quantize Qwen/Qwen3.5-0.8B qwen3.5-0.8b.gguf --format q4_k_m\n"
+      "  sluice quantize Qwen/Qwen3.5-27B qwen3.5-27b-fp8 --format fp8 --keep layers.0.*=bf16"},
+     quantize_command,
+     entries_of<QuantizeOptions>},
     {{"logits", "[MODEL] (--ids 1,2,3 | --input FILE) --out FILE [flags]", "Write every row of logits to a file.",
       "sluice logits --ids 1652,314,198 --compute f32 --out logits.safetensors"},
      logits_command,

@@ -24,6 +24,7 @@ int generate_command(const CommandInfo& info, const std::vector<std::string>& ar
 int serve_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int bench_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int inspect_command(const CommandInfo& info, const std::vector<std::string>& arguments);
+int quantize_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int logits_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int tokenize_command(const CommandInfo& info, const std::vector<std::string>& arguments);
 int detokenize_command(const CommandInfo& info, const std::vector<std::string>& arguments);

@@ -8,6 +8,7 @@
 #include "apps/gguf_tokenizer.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "server/json_text.h"
 #include "weights/gguf_qwen.h"
 #include "weights/gguf_qwen_vision.h"
 #include "weights/joined_checkpoint.h"
@@ -30,6 +31,7 @@ class GgufModelFiles final : public ModelFiles {
   std::shared_ptr<const Tokenizer> tokenizer() const override { return gguf_tokenizer(file_->metadata()); }
   std::shared_ptr<const ChatTemplate> chat_template() const override;
   std::unique_ptr<Checkpoint> weights() const override;
+  std::map<std::string, std::string> texts() const override;
 
  private:
   /// Null where there is none.
@@ -119,6 +121,20 @@ std::unique_ptr<Checkpoint> GgufModelFiles::weights() const {
   auto tower = picture_tower();
   if (!tower) return checkpoint;
   return std::make_unique<JoinedCheckpoint>(std::move(checkpoint), std::move(tower));
+}
+
+std::map<std::string, std::string> GgufModelFiles::texts() const {
+  std::map<std::string, std::string> texts;
+  const GgufMetadata& metadata = file_->metadata();
+  if (auto tokenizer = gguf_tokenizer_json(metadata)) {
+    texts["tokenizer.json"] = *std::move(tokenizer);
+    texts["tokenizer_config.json"] = json_text(gguf_special_tokens(metadata));
+  }
+  if (const auto source = metadata.string("tokenizer.chat_template")) texts["chat_template.jinja"] = *source;
+  if (const Json generation = generation_config(); !generation.is_null()) {
+    texts["generation_config.json"] = json_text(generation);
+  }
+  return texts;
 }
 
 }  // namespace

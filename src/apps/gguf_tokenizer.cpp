@@ -108,7 +108,6 @@ std::string added_tokens_json(const Tokens& tokens) {
   return json + "]";
 }
 
-/// The text that the family's tokenizer.json would hold.
 std::string tokenizer_json(const GgufMetadata& metadata, const Tokens& tokens, WordPattern pattern) {
   std::string json = R"({"model":{"type":"BPE","vocab":)" + vocabulary_json(metadata, tokens);
   json += R"(,"merges":)" + merges_json(metadata) + R"(},"added_tokens":)" + added_tokens_json(tokens);
@@ -120,22 +119,26 @@ std::string tokenizer_json(const GgufMetadata& metadata, const Tokens& tokens, W
 
 }  // namespace
 
-std::shared_ptr<const Tokenizer> gguf_tokenizer(const GgufMetadata& metadata) {
+std::optional<std::string> gguf_tokenizer_json(const GgufMetadata& metadata) {
   constexpr const char* key = "tokenizer.ggml.model";
   const auto model = metadata.string(key);
-  if (!model || !metadata.has(tokens_key)) return nullptr;
+  if (!model || !metadata.has(tokens_key)) return std::nullopt;
   if (*model != "gpt2") bad(metadata, key, "is \"{}\"; supported is gpt2 (byte-level BPE)", *model);
   refuse_additions(metadata);
   const WordPattern pattern = pattern_of(metadata);
-  const Tokens tokens(metadata);
+  return tokenizer_json(metadata, Tokens(metadata), pattern);
+}
+
+std::shared_ptr<const Tokenizer> gguf_tokenizer(const GgufMetadata& metadata) {
+  const auto json = gguf_tokenizer_json(metadata);
+  if (!json) return nullptr;
   std::string config = "{";
   const Json special = gguf_special_tokens(metadata);
   if (special.contains("eos_token")) {
     config += "\"eos_token\":";
     append_json_string(config, special["eos_token"].get_ref<const std::string&>());
   }
-  return Tokenizer::parse(tokenizer_json(metadata, tokens, pattern), config + "}",
-                          fmt::format("{}, tokenizer", metadata.source()));
+  return Tokenizer::parse(*json, config + "}", fmt::format("{}, tokenizer", metadata.source()));
 }
 
 Json gguf_special_tokens(const GgufMetadata& metadata) {

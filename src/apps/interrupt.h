@@ -8,6 +8,9 @@ namespace sluice {
 /// Of a command that Ctrl-C ended: 128 + SIGINT.
 inline constexpr int interrupted_exit_code = 130;
 
+/// Thrown to end what was interrupted.
+struct Interrupted {};
+
 /// While one lives, the first Ctrl-C (or another of its signals) only sets a mark and a second one ends the program
 /// with interrupted_exit_code.
 class InterruptGuard {

@@ -66,5 +66,6 @@ int guarded(const std::vector<std::string>& arguments) {
 
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of writing
   return sluice::guarded(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
 }

@@ -132,6 +132,25 @@ class FolderFiles final : public ModelFiles {
   }
   std::shared_ptr<const ChatTemplate> chat_template() const override { return ChatTemplate::load(path()); }
   std::unique_ptr<Checkpoint> weights() const override { return open_safetensors(path()); }
+  std::map<std::string, std::string> texts() const override {
+    constexpr const char* names[] = {"tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "vocab.json",
+                                     "merges.txt",
+                                     "special_tokens_map.json",
+                                     "added_tokens.json",
+                                     "chat_template.jinja",
+                                     "chat_template.json",
+                                     "generation_config.json",
+                                     "preprocessor_config.json",
+                                     "processor_config.json",
+                                     "video_preprocessor_config.json"};
+    std::map<std::string, std::string> texts;
+    for (const char* name : names) {
+      if (is_file(path() / name)) texts[name] = read_text_file(path() / name);
+    }
+    return texts;
+  }
 };
 
 }  // namespace

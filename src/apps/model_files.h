@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ class ModelFiles {
   virtual std::shared_ptr<const Tokenizer> tokenizer() const = 0;
   virtual std::shared_ptr<const ChatTemplate> chat_template() const = 0;
   virtual std::unique_ptr<Checkpoint> weights() const = 0;
+  /// Names to contents of what a folder holds beside weights and config.json: tokenizer, templates, defaults of
+  /// generation and of pictures.
+  virtual std::map<std::string, std::string> texts() const = 0;
 
   /// The same, but throws LoadError where there is none.
   std::shared_ptr<const Tokenizer> require_tokenizer() const;

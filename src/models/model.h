@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "ops/ops.h"
+#include "weights/audit_placer.h"
 #include "weights/scope.h"
 
 namespace sluice {
@@ -56,6 +57,8 @@ std::unique_ptr<Model> load_model(const Json& config, const Checkpoint& checkpoi
 /// without reading a matrix (but a stored head that config.json calls tied, and the embedding). Returns "name: reason"
 /// for what it would pass over. Throws LoadError as load_model would.
 std::vector<std::string> audit_model(const Json& config, const Checkpoint& checkpoint);
+/// The same; the placer sees every matrix.
+std::vector<std::string> audit_model(const Json& config, const Checkpoint& checkpoint, AuditPlacer& placer);
 
 /// Keys of a config.json that no page of ours knows, as dotted paths.
 std::vector<std::string> unknown_config_keys(const Json& config);

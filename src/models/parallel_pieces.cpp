@@ -30,7 +30,8 @@ Piece matrix_piece(const Checkpoint& checkpoint, const std::string& name, std::i
   const auto matrix = find_matrix(checkpoint, name, out, in);
   if (!matrix) fail<LoadError>("{}: tensor \"{}.weight\" [{}, {}] is missing", checkpoint.describe(), name, out, in);
   const bool rows = along == Along::rows;
-  Piece piece{name, along, rows ? out : in, 1, {}};
+  Piece piece{name, along, rows ? out : in, 1, {}, ""};
+  if (!rows && !matrix->input_order().empty()) piece.obstacle = "columns grouped in an order of their own (act-order)";
   const std::vector<PartGrid> grids = matrix->grids();
   CHECK(grids.size() == matrix->parts.size(), "{}: {} grids of {} tensors", name, grids.size(), matrix->parts.size());
   for (std::size_t i = 0; i < grids.size(); ++i) {
@@ -47,17 +48,18 @@ Piece tensor_piece(const Checkpoint& checkpoint, const std::string& name) {
   const StoredTensor* tensor = checkpoint.find(name);
   if (tensor == nullptr) fail<LoadError>("{}: tensor \"{}\" is missing", checkpoint.describe(), name);
   const bool scalar = tensor->shape.empty();
-  return {name, Along::rows, scalar ? 1 : tensor->shape.front(), 1, {{tensor, scalar ? -1 : 0, 1}}};
+  return {name, Along::rows, scalar ? 1 : tensor->shape.front(), 1, {{tensor, scalar ? -1 : 0, 1}}, ""};
 }
 
 Piece expert_piece(const StoredTensor& tensor, Along along) {
   CHECK(tensor.shape.size() == 3, "{} {}", tensor.name, tensor.shape_text());
   const int axis = along == Along::experts ? 0 : along == Along::rows ? 1 : 2;
-  return {
-      tensor.name, along, tensor.shape[static_cast<std::size_t>(axis)], block_of(tensor, along), {{&tensor, axis, 1}}};
+  return {tensor.name,          along, tensor.shape[static_cast<std::size_t>(axis)], block_of(tensor, along),
+          {{&tensor, axis, 1}}, ""};
 }
 
 std::string Piece::problem(const RankRuns& runs) const {
+  if (!obstacle.empty() && runs.size() > 1) return fmt::format("\"{}\" has {}", name, obstacle);
   const std::int64_t first = length_of(runs.front());
   for (const std::vector<Run>& of_rank : runs) {
     if (length_of(of_rank) != first) {

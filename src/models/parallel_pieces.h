@@ -30,6 +30,7 @@ struct Piece {
   Along along = Along::rows;
   std::int64_t size = 0, edge = 1;  // of the dimension; cuts lie at multiples of `edge`
   std::vector<Part> parts;
+  std::string obstacle;  // why no cut can be made; empty: none
 
   /// "layers.0.mlp.down_proj has 3584 columns, of which 448 a rank would cut blocks of 128"; empty: the cut can be
   /// made.

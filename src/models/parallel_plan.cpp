@@ -8,6 +8,7 @@
 #include "models/parallel_pieces.h"
 #include "models/qwen3_5_parts.h"
 #include "weights/audit_placer.h"
+#include "weights/fused_experts.h"
 #include "weights/ggml_blocks.h"
 
 namespace sluice {
@@ -49,7 +50,8 @@ class Planner {
   void mlp(const std::string& prefix, std::int64_t intermediate);
   void sparse_mlp(const std::string& prefix);
   void experts(const std::string& prefix);
-  std::vector<std::pair<const StoredTensor*, std::int64_t>> fused_experts(const std::string& prefix) const;
+  std::vector<std::pair<FusedExperts, std::int64_t>> fused_experts(const std::string& prefix) const;
+  void share_experts(const std::vector<const StoredTensor*>& tensors, const std::string& reason);
   void draft_head(const std::string& prefix);
   void vision();
 
@@ -196,19 +198,30 @@ void Planner::mlp(const std::string& prefix, std::int64_t intermediate) {
           {columns(prefix + ".down_proj", config_.hidden_size, intermediate), down}});
 }
 
-/// Tensors of all experts, each with how many runs of intermediate rows it stacks; 0: they are its columns.
-std::vector<std::pair<const StoredTensor*, std::int64_t>> Planner::fused_experts(const std::string& prefix) const {
-  std::vector<std::pair<const StoredTensor*, std::int64_t>> found;
-  const auto add = [&](std::string_view name, std::int64_t stacked) {
-    if (const StoredTensor* tensor = checkpoint_.find(fmt::format("{}.{}", prefix, name))) {
-      found.emplace_back(tensor, stacked);
-    }
+/// What is stored for all experts at once, each with how many runs of intermediate rows it stacks; 0: they are its
+/// columns.
+std::vector<std::pair<FusedExperts, std::int64_t>> Planner::fused_experts(const std::string& prefix) const {
+  std::vector<std::pair<FusedExperts, std::int64_t>> found;
+  const std::int64_t hidden = config_.hidden_size, own = config_.moe_intermediate_size;
+  const auto add = [&](std::string_view name, std::vector<std::int64_t> rows, std::int64_t in, std::int64_t stacked) {
+    auto all =
+        find_fused_experts(checkpoint_, fmt::format("{}.{}", prefix, name), config_.experts, rows, in, config_.storage);
+    if (all) found.emplace_back(*std::move(all), stacked);
   };
-  add("gate_up_proj", 2);
-  add("gate_proj", 1);
-  add("up_proj", 1);
-  add("down_proj", 0);
+  add("gate_up_proj", {own, own}, hidden, 2);
+  add("gate_proj", {own}, hidden, 1);
+  add("up_proj", {own}, hidden, 1);
+  add("down_proj", {hidden}, own, 0);
   return found;
+}
+
+/// Tensors with a leading dimension of experts, each rank a run of them; scales of all experts go to every rank.
+void Planner::share_experts(const std::vector<const StoredTensor*>& tensors, const std::string& reason) {
+  for (const StoredTensor* tensor : tensors) {
+    const bool each = !tensor->shape.empty() && tensor->shape.front() == config_.experts;
+    const Piece piece{tensor->name, Along::experts, config_.experts, 1, {{tensor, each ? 0 : -1, 1}}, ""};
+    add_cut(tensors_, piece, Cut{Split::experts, even_runs(config_.experts, ranks_), reason});
+  }
 }
 
 void Planner::experts(const std::string& prefix) {
@@ -218,15 +231,20 @@ void Planner::experts(const std::string& prefix) {
       fmt::format("{} of {} intermediate columns of every expert a rank", intermediate / ranks_, intermediate);
   const Cut up{Split::rows, own, what}, down{Split::columns, own, what + "; summed over the ranks"};
   const Cut gate_up{Split::segments, joined({own, own}, {intermediate, intermediate}), what};
-  Unit unit, of_experts;  // inside each expert, and by whole ones
+  Unit unit;
   std::vector<std::int64_t> expert_of;
-  for (const auto& [tensor, stacked] : fused_experts(prefix)) {
+  std::vector<const StoredTensor*> of_all_experts;
+  bool scales_together = false;
+  const std::vector<std::pair<FusedExperts, std::int64_t>> fused_parts = fused_experts(prefix);
+  for (const auto& [part, stacked] : fused_parts) {
     const Along along = stacked == 0 ? Along::columns : Along::rows;
-    unit.emplace_back(expert_piece(*tensor, along), stacked == 0 ? down : stacked == 1 ? up : gate_up);
-    of_experts.emplace_back(expert_piece(*tensor, Along::experts), Cut{Split::experts, even_runs(count, ranks_), ""});
+    scales_together = scales_together || part.tensors.size() > 1;
+    if (!scales_together) {
+      unit.emplace_back(expert_piece(*part.tensors.front(), along), stacked == 0 ? down : stacked == 1 ? up : gate_up);
+    }
+    of_all_experts.insert(of_all_experts.end(), part.tensors.begin(), part.tensors.end());
   }
-  const bool fused = !unit.empty();
-  for (std::int64_t e = 0; !fused && e < count; ++e) {
+  for (std::int64_t e = 0; of_all_experts.empty() && e < count; ++e) {
     const std::string expert = fmt::format("{}.{}", prefix, e);
     unit.emplace_back(rows(expert + ".gate_proj", intermediate, config_.hidden_size), up);
     unit.emplace_back(rows(expert + ".up_proj", intermediate, config_.hidden_size), up);
@@ -234,13 +252,17 @@ void Planner::experts(const std::string& prefix) {
     expert_of.insert(expert_of.end(), 3, e);
   }
   const std::string problem = problem_of(unit);
-  if (problem.empty() || count % ranks_ != 0) return settle(unit);
-  const std::string reason = fmt::format("{} of {} experts a rank, as {} intermediate columns would cut blocks",
-                                         count / ranks_, count, intermediate / ranks_);
-  for (auto& [piece, cut] : of_experts) {
-    cut.reason = reason;
-    add_cut(tensors_, piece, cut);
+  if (scales_together && count % ranks_ != 0) {
+    fail<CannotSplit>("{}: \"{}\": {} ranks cannot share {} experts evenly, and their scales are stored together",
+                      checkpoint_.describe(), prefix, ranks_, count);
   }
+  if (!scales_together && (problem.empty() || count % ranks_ != 0)) return settle(unit);
+  const std::string reason =
+      scales_together
+          ? fmt::format("{} of {} experts a rank, as their scales are stored together", count / ranks_, count)
+          : fmt::format("{} of {} experts a rank, as {} intermediate columns would cut blocks", count / ranks_, count,
+                        intermediate / ranks_);
+  share_experts(of_all_experts, reason);
   for (std::size_t i = 0; i < expert_of.size(); ++i) {
     add_owned(tensors_, unit[i].first, static_cast<int>(expert_of[i] * ranks_ / count), reason);
   }

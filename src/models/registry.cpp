@@ -1,7 +1,6 @@
 #include "base/log.h"
 #include "models/model.h"
 #include "models/qwen3_5.h"
-#include "weights/audit_placer.h"
 #include "weights/formats/listed_modules.h"
 
 namespace sluice {
@@ -18,6 +17,10 @@ std::unique_ptr<Model> load_model(const Json& config, const Checkpoint& checkpoi
 
 std::vector<std::string> audit_model(const Json& config, const Checkpoint& checkpoint) {
   AuditPlacer placer;
+  return audit_model(config, checkpoint, placer);
+}
+
+std::vector<std::string> audit_model(const Json& config, const Checkpoint& checkpoint, AuditPlacer& placer) {
   const Qwen3_5Config parsed = parse_qwen3_5_config(config);
   const WeightScope root(checkpoint, placer, parsed.storage);
   const Qwen3_5 model(parsed, root);

@@ -7,7 +7,7 @@
 namespace sluice {
 
 /// Takes matrices in by their shapes alone and reads none of them: for asking whether a checkpoint is complete.
-class AuditPlacer final : public Placer {
+class AuditPlacer : public Placer {
  public:
   WeightPtr place(std::span<const SourceMatrix> parts) override;
   ExpertWeightsPtr place_experts(const std::vector<std::vector<SourceMatrix>>& parts) override;

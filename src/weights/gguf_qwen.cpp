@@ -10,6 +10,9 @@ namespace sluice {
 
 namespace {
 
+constexpr std::string_view stored_block = "blk.", published_layer = "model.language_model.layers.",
+                           published_draft = "mtp.layers.";
+
 /// What a published tensor's shape has that the file's may lack: ggml drops dimensions of 1.
 enum class Form : std::uint8_t { vector, matrix, convolution, experts };
 
@@ -90,6 +93,12 @@ const LeftOut* find_in(const LeftOut (&table)[N], std::string_view name) {
   return found == std::end(table) ? nullptr : found;
 }
 
+template <std::size_t N>
+const Renaming* find_published(const Renaming (&table)[N], std::string_view name) {
+  const auto* found = std::ranges::find(table, name, &Renaming::published);
+  return found == std::end(table) ? nullptr : found;
+}
+
 std::vector<std::int64_t> published_shape(std::vector<std::int64_t> shape, Form form) {
   const std::size_t rank = form == Form::experts ? 3 : form == Form::vector ? 1 : 2;
   while (shape.size() < rank) shape.insert(shape.begin(), 1);
@@ -104,7 +113,7 @@ struct Published {
 };
 
 Published published(const std::string& stored, const GgufQwenBlocks& blocks) {
-  const auto [block, rest] = parse_gguf_block_name(stored, "blk.");
+  const auto [block, rest] = parse_gguf_block_name(stored, stored_block);
   if (block < 0) {
     const Renaming* row = find_in(of_model, stored);
     return row == nullptr ? Published{stored, std::nullopt} : Published{std::string(row->published), row->form};
@@ -114,18 +123,36 @@ Published published(const std::string& stored, const GgufQwenBlocks& blocks) {
   }
   const Renaming* row = block < blocks.layers + blocks.drafts ? find_in(of_layer, rest) : nullptr;
   if (row == nullptr) return {stored, std::nullopt};
-  const std::string prefix = block < blocks.layers ? fmt::format("model.language_model.layers.{}", block)
-                                                   : fmt::format("mtp.layers.{}", block - blocks.layers);
-  return {fmt::format("{}.{}", prefix, row->published), row->form};
+  const bool in_model = block < blocks.layers;
+  return {fmt::format("{}{}.{}", in_model ? published_layer : published_draft, in_model ? block : block - blocks.layers,
+                      row->published),
+          row->form};
 }
 
 const LeftOut* left_out_row(std::string_view stored, const GgufQwenBlocks& blocks) {
-  const auto [block, rest] = parse_gguf_block_name(stored, "blk.");
+  const auto [block, rest] = parse_gguf_block_name(stored, stored_block);
   if (block < 0) return find_in(left_out_of_model, stored);
   return block >= blocks.layers ? find_in(left_out_of_draft_head, rest) : nullptr;
 }
 
 }  // namespace
+
+std::optional<std::string> gguf_qwen_name(std::string_view published, const GgufQwenBlocks& blocks) {
+  if (const Renaming* row = find_published(of_model, published)) return std::string(row->stored);
+  if (const Renaming* row = find_published(of_draft_head, published); row != nullptr && blocks.drafts > 0) {
+    return fmt::format("{}{}.{}", stored_block, blocks.layers, row->stored);
+  }
+  struct Run {
+    std::string_view prefix;
+    std::int64_t first, count;  // blocks
+  };
+  for (const Run& run : {Run{published_layer, 0, blocks.layers}, Run{published_draft, blocks.layers, blocks.drafts}}) {
+    const auto [index, rest] = parse_gguf_block_name(published, run.prefix);
+    const Renaming* row = index >= 0 && index < run.count ? find_published(of_layer, rest) : nullptr;
+    if (row != nullptr) return fmt::format("{}{}.{}", stored_block, run.first + index, row->stored);
+  }
+  return std::nullopt;
+}
 
 GgufQwenCheckpoint::GgufQwenCheckpoint(std::shared_ptr<const GgufCheckpoint> file) : file_(std::move(file)) {
   const GgufMetadata& metadata = file_->metadata();

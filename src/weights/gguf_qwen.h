@@ -1,7 +1,9 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -51,6 +53,9 @@ struct GgufQwenBlocks {
 };
 /// Throws LoadError for another architecture.
 GgufQwenBlocks gguf_qwen_blocks(const GgufMetadata& metadata);
+
+/// ggml's name of a published tensor; none for one that its files do not have.
+std::optional<std::string> gguf_qwen_name(std::string_view published, const GgufQwenBlocks& blocks);
 
 /// config.json as it would stand beside the published weights; values are checked where that is. Throws LoadError for
 /// keys that are missing, contradict each other, or ask for something that the config has no field for.

@@ -32,8 +32,9 @@ MemoryCheckpoint part_of_rank(MemoryCheckpoint& whole, const std::vector<Planned
   MemoryCheckpoint part;
   for (const PlannedTensor& planned : plan) {
     const StoredTensor& tensor = *planned.tensor;
-    // It numbers the groups of the whole matrix.
-    if (tensor.name == "m.g_idx" || tensor.name == "m.weight_shape") continue;
+    if (tensor.name == "m.weight_shape") continue;
+    // Cut, it would number the groups of the whole matrix.
+    if (tensor.name == "m.g_idx" && planned.axis >= 0) continue;
     std::vector<std::byte> bytes = whole.data(tensor.name);
     if (planned.axis >= 0) {
       bytes = slice(tensor, bytes, planned.axis, planned.ranks[static_cast<std::size_t>(rank)]);
@@ -57,6 +58,10 @@ void expect_same_numbers(const QuantizedForm& form, Along along, const RankRuns&
   form.write(whole, random, out, in);
   const std::vector<float> expected = decoded(whole, out, in);
   const Piece piece = matrix_piece(whole, "m", out, in, along);
+  if (along == Along::columns && form.name.ends_with("act_order")) {
+    EXPECT_EQ(piece.problem(runs), "\"m\" has columns grouped in an order of their own (act-order)") << form.name;
+    return;
+  }
   ASSERT_EQ(piece.problem(runs), "") << form.name;
   std::vector<PlannedTensor> plan;
   add_cut(plan, piece, {Split::rows, runs, ""});

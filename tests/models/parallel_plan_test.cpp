@@ -107,6 +107,27 @@ TEST(ParallelPlan, ExpertsWhoseBlocksACutWouldGoThroughStayWhole) {
   EXPECT_EQ(four.at(mlp + "shared_expert.up_proj.weight_scale_inv").ranks[2], (Runs{{2, 1}}));
 }
 
+/// Experts in one tensor with scales of blocks beside it; other matrices of the MLP as they are.
+void as_fused_fp8(HeaderCheckpoint& to, const std::string& name, std::int64_t out, std::int64_t in) {
+  const std::size_t experts = name.find(".experts.");
+  if (experts == std::string::npos) return as_bf16(to, name, out, in);
+  const bool down = name.ends_with("down_proj");
+  const std::string fused = name.substr(0, experts + 9) + (down ? "down_proj" : "gate_up_proj");
+  if (!down) out *= 2;
+  to.add(fused, DType::f8_e4m3, {of_35b.experts, out, in});
+  to.add(fused + "_scale_inv", DType::bf16, {of_35b.experts, (out + 127) / 128, (in + 127) / 128});
+}
+
+TEST(ParallelPlan, ExpertsWithTheirScalesInOneTensorAreSharedOutWhole) {
+  const Planned planned(of_35b, as_fused_fp8, as_bf16, 4);
+  for (const char* name : {"gate_up_proj", "gate_up_proj_scale_inv", "down_proj", "down_proj_scale_inv"}) {
+    const PlannedTensor& tensor = planned.at(mlp + "experts." + name);
+    EXPECT_EQ(tensor.split, Split::experts) << name;
+    EXPECT_EQ(tensor.axis, 0) << name;
+    EXPECT_EQ(tensor.ranks[3], (Runs{{192, 64}})) << name;
+  }
+}
+
 /// A form of the MLP, and the blocks of it that eight ranks would cut; 0: none.
 struct EdgeRow {
   const char* name;

@@ -32,6 +32,6 @@ struct QuantizationDifferences {
 QuantizationDifferences quantization_differences(const Json& quantization_config, const Checkpoint& checkpoint);
 
 /// "model.layers.3.mlp" as "model.layers.*.mlp".
-std::string without_numbers(const std::string& name);
+std::string without_numbers(std::string_view name);
 
 }  // namespace sluice

@@ -97,6 +97,7 @@ std::vector<PartGrid> grids(const SourceMatrix& matrix) {
   all[1] = {0, group_axis, 1, group};
   for (std::size_t i = 2; i < all.size(); ++i) {
     if (&matrix.parts[i] == part_of(matrix, "weight_zero_point")) all[i] = {0, group_axis, per_word, group};
+    if (&matrix.parts[i] == part_of(matrix, "weight_g_idx")) all[i] = {-1, 0, 1, 1};
   }
   return all;
 }
