@@ -81,6 +81,7 @@ Json GgufModelFiles::config() const {
   Json config = gguf_qwen_config(*file_);
   const auto tower = picture_tower();
   if (!tower) return config;
+  config.erase("language_model_only");
   config["vision_config"] = tower->config();
   const Json &made = config["vision_config"]["out_hidden_size"], &taken = config["text_config"]["hidden_size"];
   if (made != taken) {

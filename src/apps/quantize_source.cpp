@@ -100,6 +100,10 @@ std::vector<NamedRun> separate(const std::string& name, std::int64_t out, const 
   };
   if (name.ends_with("in_proj_qkvz")) return cut("in_proj_qkvz", "in_proj_qkv", "in_proj_z", config.conv_channels());
   if (name.ends_with("in_proj_ba")) return cut("in_proj_ba", "in_proj_b", "in_proj_a", out / 2);
+  if (name.ends_with("experts.gate_up_proj") && out != 2 * config.moe_intermediate_size) {
+    fail<LoadError>("{}: gate and up lie in one tensor with scales of their own, which cannot be quantized again",
+                    name);
+  }
   if (name.ends_with("experts.gate_up_proj")) return cut("gate_up_proj", "gate_proj", "up_proj", out / 2);
   return {{name, 0, out}};
 }
@@ -257,10 +261,10 @@ QuantizeSource list_source(const Json& config, const Checkpoint& checkpoint, con
   Collector collector(parsed, checkpoint, view);
   std::unordered_set<std::string> used;
   for (const ListedMatrix& listed : lister.matrices()) {
-    for (const StoredPart& part : listed.source.parts) used.insert(part.tensor->name);
+    for (const StoredPart& part : listed.source.parts) used.insert(part.stored().name);
     collector.add(listed, named(listed.name()));
   }
-  QuantizeSource source{collector.take(), {}};
+  QuantizeSource source{collector.take(), {}, lister.take_slices()};
   for (const std::string& name : checkpoint.names()) {
     if (used.contains(name)) continue;
     source.others.push_back({checkpoint.find(name), named(name), Names::is_vision(name)});

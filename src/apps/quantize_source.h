@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,6 +59,7 @@ struct OtherTensor {
 struct QuantizeSource {
   std::vector<MatrixRows> matrices;
   std::vector<OtherTensor> others;
+  std::deque<StoredTensor> slices;  // that matrices refer to
 };
 
 /// How the list is to be.

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/error.h"
 #include "base/integers.h"
 
 namespace sluice {
@@ -20,8 +21,8 @@ void release(const MatrixRows& matrix, const Checkpoint& checkpoint) {
   const StoredTensor* last = nullptr;
   for (const MatrixRows::Run& run : matrix.runs) {
     for (const StoredPart& part : run.matrix.parts) {
-      if (part.tensor != last) checkpoint.release(*part.tensor);
-      last = part.tensor;
+      if (&part.stored() != last) checkpoint.release(part.stored());
+      last = &part.stored();
     }
   }
 }
@@ -113,7 +114,11 @@ EncodingError QuantizeRun::encode_step(const PlannedItem& item, float extreme, S
       places.push_back(step.parts[p].data() + offset);
     }
     const RowTile tile{values.data(), rows, item.matrix->out, in, extreme};
-    encoder.encode(tile, places);
+    try {
+      encoder.encode(tile, places);
+    } catch (const Error& error) {
+      fail<Error>("{}: {}", item.matrix->name, error.what());
+    }
     std::vector<StoredTensor> tensors;
     encoded_tile(encoder, item.parts, tile, places, tensors).dequantize(0, rows, decoded.data());
     EncodingError& error = errors[static_cast<std::size_t>(index)];

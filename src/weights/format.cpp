@@ -59,7 +59,7 @@ std::optional<SourceMatrix> find_matrix(const Checkpoint& checkpoint, std::strin
     SourceMatrix matrix{format, {}, 0, out, in, hints};
     for (const std::string& name : names) {
       const StoredTensor* tensor = checkpoint.find(name);
-      matrix.parts.push_back({tensor, checkpoint.bytes(*tensor).data()});
+      matrix.parts.push_back({tensor, checkpoint.bytes(*tensor).data(), nullptr});
     }
     format->check(matrix);
     return matrix;

@@ -19,6 +19,10 @@ struct PartGrid;
 struct StoredPart {
   const StoredTensor* tensor = nullptr;
   const std::byte* bytes = nullptr;
+  const StoredTensor* whole = nullptr;  // the checkpoint's, where `tensor` is one expert's slice of it
+
+  /// The tensor that the checkpoint has.
+  const StoredTensor& stored() const { return whole != nullptr ? *whole : *tensor; }
 };
 
 /// What the tensors of a matrix cannot tell about themselves.

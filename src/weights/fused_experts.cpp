@@ -119,7 +119,7 @@ SourceMatrix matrix_of(std::int64_t expert, const SourceMatrix& first, const Fir
     StoredTensor slice = share.slice;
     slice.source = fmt::format("{}: \"{}\" of expert {}", share.whole->source, share.whole->name, expert);
     slices.push_back(std::make_unique<const StoredTensor>(std::move(slice)));
-    part = {slices.back().get(), part.bytes + static_cast<std::uint64_t>(expert) * share.step};
+    part = {slices.back().get(), part.bytes + static_cast<std::uint64_t>(expert) * share.step, share.whole};
   }
   return matrix;
 }

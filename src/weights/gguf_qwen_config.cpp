@@ -238,8 +238,11 @@ Json gguf_qwen_config(const GgufCheckpoint& file) {
     text["intermediate_size"] = keys.required("feed_forward_length");
   }
   if (Json ids = stop_tokens(metadata); !ids.empty()) text["eos_token_id"] = std::move(ids);
+  text["model_type"] = sparse ? "qwen3_5_moe_text" : "qwen3_5_text";
   return {{"architectures",
            Json::array({sparse ? "Qwen3_5MoeForConditionalGeneration" : "Qwen3_5ForConditionalGeneration"})},
+          {"model_type", sparse ? "qwen3_5_moe" : "qwen3_5"},
+          {"language_model_only", true},
           {"text_config", std::move(text)},
           {"tie_word_embeddings", file.find("output.weight") == nullptr}};
 }

@@ -13,8 +13,15 @@ std::string ListedMatrix::name() const {
 }
 
 void MatrixLister::note(std::span<const SourceMatrix> parts) {
-  for (const SourceMatrix& matrix : parts) matrices_.push_back({matrix, stacks_});
+  for (const SourceMatrix& matrix : parts) {
+    matrices_.push_back({matrix, stacks_});
+    for (StoredPart& part : matrices_.back().source.parts) part.tensor = keep(part);
+  }
   ++stacks_;
+}
+
+const StoredTensor* MatrixLister::keep(const StoredPart& part) {
+  return part.whole == nullptr ? part.tensor : &slices_.emplace_back(*part.tensor);
 }
 
 WeightPtr MatrixLister::place(std::span<const SourceMatrix> parts) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,16 @@ class MatrixLister final : public AuditPlacer {
   ExpertWeightsPtr place_experts(const std::vector<std::vector<SourceMatrix>>& parts) override;
 
   const std::vector<ListedMatrix>& matrices() const { return matrices_; }
+  /// Tensors that the matrices refer to and the checkpoint does not have: single experts of one of all.
+  std::deque<StoredTensor> take_slices() { return std::move(slices_); }
 
  private:
   void note(std::span<const SourceMatrix> parts);
+  /// The same tensor for longer than the call that it came with.
+  const StoredTensor* keep(const StoredPart& part);
 
   std::vector<ListedMatrix> matrices_;
+  std::deque<StoredTensor> slices_;
   std::int64_t stacks_ = 0;
 };
 

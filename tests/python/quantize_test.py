@@ -233,6 +233,15 @@ class GgufFiles(Case):
         for text in ("Hello, world!", "<|im_start|>user\nhi<|im_end|>\n<think>", "[PAD1700]"):
             self.assertEqual(self.succeeds("tokenize", model, text), self.succeeds("tokenize", TINY, text))
 
+    def test_a_folder_made_of_it_answers_too(self):
+        model, _ = self.quantize(TINY, "q8_0")
+        folder, _ = self.quantize(model, "fp8", name="back")
+        self.assertEqual(self.succeeds("run", folder, "-p", "What is the capital of Peru?", "--temperature", "0"),
+                         "The capital of Peru is Lima.\n")
+        for text in ("Hello, world!", "<|im_start|>user\nhi<|im_end|>\n<think>", "[PAD1700]"):
+            self.assertEqual(self.succeeds("tokenize", folder, text), self.succeeds("tokenize", TINY, text))
+        self.assertEqual(json.loads((folder / "config.json").read_text())["model_type"], "qwen3_5")
+
     def test_the_mix_of_q4_k_m(self):
         model, report = self.quantize(TINY, "q4_k_m")
         types = {name: kind for name, (kind, _) in quantized_file.gguf_tensors(model).items()}
@@ -367,6 +376,14 @@ class Refusals(Case):
         quantized_file.write_f32(self.folder / "nan", json.loads((GOLDEN / "dense-packed" / "config.json").read_text()), values)
         self.fails(1, "up_proj.*holds nan in row 3", "quantize", self.folder / "nan", self.folder / "out", "--format", "fp8")
         self.assertFalse((self.folder / "out").exists())
+
+    def test_a_number_too_large_for_float16_is_named(self):
+        values = gguf_file.read_safetensors(GOLDEN / "dense-packed")
+        name = "model.language_model.layers.0.mlp.up_proj.weight"
+        values[name] = values[name] * 0 + 70000
+        quantized_file.write_f32(self.folder / "big", json.loads((GOLDEN / "dense-packed" / "config.json").read_text()), values)
+        self.fails(1, "up_proj: 70000 is more than float16", "quantize", self.folder / "big", self.folder / "out", "--format",
+                   "fp8", "--keep", "up_proj=f16")
 
     def test_a_full_disk_leaves_nothing(self):
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))  # noqa: E731
