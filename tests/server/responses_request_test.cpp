@@ -239,7 +239,7 @@ TEST(ResponsesRequest, RefusesWrongTypesAndRanges) {
         "tools[0].parameters: expected an object, found an array", "tools[0].parameters"},
        {R"({"tool_choice": "required"})", "tool_choice: \"required\" needs tools", "tool_choice"},
        {R"({"tool_choice": {"type": "function", "name": "f"}})",
-        "tool_choice.name: expected the name of one of the responses_tools, found \"f\"", "tool_choice.name"},
+        "tool_choice.name: expected the name of one of the tools, found \"f\"", "tool_choice.name"},
        {R"({"tool_choice": {"type": "allowed_tools", "tools": []}})",
         "tool_choice.tools: expected at least one tool, found none", "tool_choice.tools"},
        {R"({"tool_choice": {"type": "file_search"}})",
