@@ -53,7 +53,8 @@ class FirstExpert final : public Checkpoint {
   std::vector<std::string> names() const override { return {}; }
   std::span<const std::byte> bytes(const StoredTensor& tensor) const override {
     const Share& share = this->share(tensor);
-    return checkpoint_.bytes(*share.whole).subspan(share.offset, tensor.byte_size());
+    const std::span<const std::byte> bytes = checkpoint_.bytes(*share.whole);
+    return bytes.empty() ? bytes : bytes.subspan(share.offset, tensor.byte_size());  // headers alone have none
   }
   void release(const StoredTensor&) const override {}
   std::uint64_t total_bytes() const override { return checkpoint_.total_bytes(); }
@@ -119,7 +120,9 @@ SourceMatrix matrix_of(std::int64_t expert, const SourceMatrix& first, const Fir
     StoredTensor slice = share.slice;
     slice.source = fmt::format("{}: \"{}\" of expert {}", share.whole->source, share.whole->name, expert);
     slices.push_back(std::make_unique<const StoredTensor>(std::move(slice)));
-    part = {slices.back().get(), part.bytes + static_cast<std::uint64_t>(expert) * share.step, share.whole};
+    if (part.bytes != nullptr) part.bytes += static_cast<std::uint64_t>(expert) * share.step;
+    part.tensor = slices.back().get();
+    part.whole = share.whole;
   }
   return matrix;
 }
