@@ -80,7 +80,7 @@ void read(const SourceMatrix& matrix) {
   const std::vector<std::int32_t> order = matrix.input_order();
   CodedRowBuffer buffer(*coding, matrix.in);
   for (std::int64_t r = 0; r < matrix.out; ++r) {
-    matrix.read_row(r, order, buffer);
+    matrix.read_row(r, *coding, order, buffer);
     decode_row(*coding, buffer.row(), matrix.in, row.data());
     restore_order(order, row.data());
     const float* same = rows.data() + r * matrix.in;

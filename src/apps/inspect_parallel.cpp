@@ -6,7 +6,6 @@
 
 #include "apps/tensor_groups.h"
 #include "base/error.h"
-#include "weights/formats/listed_modules.h"
 
 namespace sluice {
 

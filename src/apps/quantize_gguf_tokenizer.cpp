@@ -25,7 +25,7 @@ Json field(const Json& object, const char* name) {
   return object.is_object() && object.contains(name) ? object[name] : Json(nullptr);
 }
 
-/// FileTexts and types of all ids of the padded vocabulary.
+/// Texts and types of all ids of the padded vocabulary.
 struct Tokens {
   explicit Tokens(std::int64_t vocabulary) : types(static_cast<std::size_t>(vocabulary), unused) {
     for (std::int64_t id = 0; id < vocabulary; ++id) texts.push_back(fmt::format("[PAD{}]", id));

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "weights/encode/forms.h"
 #include "weights/formats/ggml.h"
-#include "weights/formats/listed_modules.h"
 #include "weights/formats/plain.h"
 
 namespace sluice {

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "apps/tensor_groups.h"
-#include "weights/formats/listed_modules.h"
 
 namespace sluice {
 
@@ -25,7 +24,9 @@ QuantizeReport::Group total_of(const QuantizeReport& report) {
 
 std::string format_of(const PlannedItem& item) {
   if (item.matrix != nullptr) return std::string(item.encoder->name);
-  return item.as_stored ? std::string(item.other->stored->type_name()) : "f32";
+  if (!item.as_stored) return "f32";
+  const DType dtype = item.other->stored->dtype;
+  return std::string(is_plain_float(dtype) ? plain_encoder(dtype).name : name_of(dtype));
 }
 
 std::string line_of(const QuantizeReport::Group& group, std::size_t name_width) {

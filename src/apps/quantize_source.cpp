@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "models/model.h"
+#include "models/qwen3_5_parts.h"
 #include "weights/matrix_list.h"
 
 namespace sluice {
@@ -26,7 +27,9 @@ class Names {
     }
   }
   static bool is_vision(std::string_view name) {
-    return name.starts_with("model.visual.") || name.starts_with("visual.") || name.starts_with("vision_tower.");
+    return std::ranges::any_of(vision_part.prefixes, [name](std::string_view prefix) {
+      return name.starts_with(prefix) && name.substr(prefix.size()).starts_with('.');
+    });
   }
   std::string published(const std::string& name) const {
     constexpr std::string_view outer = "language_model.";

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "weights/format.h"
-#include "weights/formats/listed_modules.h"
 #include "weights/fused_experts.h"
 
 namespace sluice {

@@ -38,10 +38,11 @@ struct ParallelPlan {
   std::vector<std::uint64_t> bytes;    // of each rank
 };
 
-/// Plans for a checkpoint that audit_model passes; reads no bytes. Delta nets are cut by key heads with their value
-/// heads, attention by heads (KV heads are repeated where there are more ranks), MLPs by intermediate columns, experts
-/// likewise or by experts, embedding and head by vocabulary. A layer's part whose quantization blocks a cut would go
-/// through is replicated where that costs little. Throws LoadError that says what cannot be split and what would do.
+/// Plans for a checkpoint that audit_model passes; reads no bytes but those of orders of columns. Delta nets are cut by
+/// key heads with their value heads, attention by heads (KV heads are repeated where there are more ranks), MLPs by
+/// intermediate columns, experts likewise or by experts, embedding and head by vocabulary. A layer's part whose
+/// quantization blocks a cut would go through is replicated where that costs little. Throws LoadError that says what
+/// cannot be split and what would do.
 ParallelPlan plan_parallel(const Qwen3_5Config& config, const Checkpoint& checkpoint, int ranks);
 
 }  // namespace sluice

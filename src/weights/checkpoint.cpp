@@ -26,4 +26,16 @@ std::string StoredTensor::shape_text() const {
   return text + "]";
 }
 
+std::string without_numbers(std::string_view name) {
+  std::string pattern;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+    if (begin > 0) pattern += '.';
+    pattern += is_number ? "*" : part;
+    begin = end + 1;
+  }
+  return pattern;
+}
 }  // namespace sluice

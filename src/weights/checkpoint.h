@@ -52,4 +52,7 @@ class Checkpoint {
   virtual std::string describe() const = 0;
 };
 
+/// "model.layers.3.mlp" as "model.layers.*.mlp": one name for tensors that differ only in their layers and experts.
+std::string without_numbers(std::string_view name);
+
 }  // namespace sluice

@@ -113,7 +113,7 @@ float largest_number(const Coding& coding) {
       return static_cast<float>(largest);
     }
     case CodeKind::int8: return 128.0f;
-    case CodeKind::f8_e4m3: return 448.0f;
+    case CodeKind::f8_e4m3: return largest_e4m3;
     case CodeKind::six_bit: return 32.0f;
   }
   check_failed(__FILE__, __LINE__, "a kind of codes", "");
@@ -124,7 +124,7 @@ float bound_of(FactorType type, const std::byte* factors, std::int64_t count) {
   switch (type) {
     case FactorType::none: return 1.0f;
     case FactorType::f16: return 65504.0f;
-    case FactorType::f8_e4m3: return 448.0f;
+    case FactorType::f8_e4m3: return largest_e4m3;
     case FactorType::u8: return 255.0f;
     case FactorType::i8: return 128.0f;
     default: break;

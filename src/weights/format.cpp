@@ -14,7 +14,7 @@ void SourceMatrix::dequantize(std::int64_t first, std::int64_t count, float* out
   const std::vector<std::int32_t> order = input_order();
   CodedRowBuffer buffer(own, in);
   for (std::int64_t row = first; row < first + count; ++row, out_values += in) {
-    read_row(row, order, buffer);
+    read_row(row, own, order, buffer);
     decode_row(own, buffer.row(), in, out_values);
     restore_order(order, out_values);
   }
@@ -28,9 +28,10 @@ std::vector<std::int32_t> SourceMatrix::input_order() const {
   return format->input_order == nullptr ? std::vector<std::int32_t>() : format->input_order(*this);
 }
 
-void SourceMatrix::read_row(std::int64_t row, std::span<const std::int32_t> order, CodedRowBuffer& to) const {
+void SourceMatrix::read_row(std::int64_t row, const Coding& coding, std::span<const std::int32_t> order,
+                            CodedRowBuffer& to) const {
   format->read_row(*this, row, to.row());
-  if (!decodes_to_finite(*coding(), to.row(), in)) {
+  if (!decodes_to_finite(coding, to.row(), in)) {
     fail<LoadError>("{}: tensor \"{}\": the scales of row {} are so large that its numbers are not finite",
                     values().source, values().name, row);
   }

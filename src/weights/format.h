@@ -45,9 +45,9 @@ struct SourceMatrix {
   std::optional<Coding> coding() const;
   /// The columns in the coding's order: its column c is column input_order()[c] of the matrix. Empty: c is.
   std::vector<std::int32_t> input_order() const;
-  /// Codes and factors of a row, the codes in `order`, which is input_order().
-  /// Throws LoadError for factors with which a number could not be finite.
-  void read_row(std::int64_t row, std::span<const std::int32_t> order, CodedRowBuffer& to) const;
+  /// Codes and factors of a row, the codes in `order`; coding() and input_order() are given, as they cost more than a
+  /// row. Throws LoadError for factors with which a number could not be finite.
+  void read_row(std::int64_t row, const Coding& coding, std::span<const std::int32_t> order, CodedRowBuffer& to) const;
   /// How its parts lie over it.
   std::vector<PartGrid> grids() const;
   /// The packed rows themselves, for formats that are plain numbers.
@@ -76,7 +76,7 @@ struct Format {
   /// LoadError for numbers that are not finite.
   std::optional<Coding> (*coding)(const SourceMatrix& matrix) = nullptr;
   void (*read_row)(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out) = nullptr;
-  /// How each part lies over the matrix; null where the one part is [out, in]. Needs no bytes.
+  /// How each part lies over the matrix; null where the one part is [out, in]. Reads no bytes but those of an order.
   std::vector<PartGrid> (*grids)(const SourceMatrix& matrix) = nullptr;
   /// SourceMatrix::input_order() where it is not always empty.
   std::vector<std::int32_t> (*input_order)(const SourceMatrix& matrix) = nullptr;

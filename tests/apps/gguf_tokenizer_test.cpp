@@ -49,8 +49,6 @@ std::string error_of(const GgufFile& file) {
   return message_of<LoadError>([&] { read_tokenizer(file); });
 }
 
-#define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)
-
 TEST(GgufTokenizer, EncodesMergesAndAddedTokens) {
   const auto tokenizer = read_tokenizer(Parts().file().u32("tokenizer.ggml.eos_token_id", 257));
   EXPECT_EQ(tokenizer->encode("ab<|im_end|><think>\n"), (std::vector<TokenId>{256, 257, 258, '\n'}));

@@ -27,8 +27,6 @@ std::string config_error(const std::function<void(Json& text)>& change) {
   return error_with(unchanged, [&](Json& config) { change(config["text_config"]); });
 }
 
-#define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)
-
 TEST(LoadErrors, ARewrittenCheckpointLoads) { EXPECT_EQ(error_with(unchanged), ""); }
 
 TEST(LoadErrors, NameTheTensorThatIsMissing) {

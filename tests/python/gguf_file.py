@@ -1,10 +1,11 @@
 """Writes checkpoints of the family as GGUF files, with the changes that llama.cpp's converter makes to them."""
 import json
-import struct
 from pathlib import Path
 
 import gguf
 import numpy as np
+
+import safetensors_file
 
 MODEL = {
     "model.language_model.embed_tokens.weight": "token_embd.weight",
@@ -48,23 +49,15 @@ DRAFT_HEAD = {
 }
 
 
+def as_float(dtype, values):
+    if dtype == "BF16":
+        return (values.astype(np.uint32) << 16).view(np.float32)
+    return values.astype(np.float32)
+
+
 def read_safetensors(folder):
     """Names to float32 arrays, of all files in the folder."""
-    tensors = {}
-    for path in sorted(Path(folder).glob("model*.safetensors")):
-        data = path.read_bytes()
-        (size,) = struct.unpack_from("<Q", data)
-        header = json.loads(data[8 : 8 + size])
-        header.pop("__metadata__", None)
-        for name, entry in header.items():
-            begin, end = entry["data_offsets"]
-            part = data[8 + size + begin : 8 + size + end]
-            if entry["dtype"] == "BF16":
-                values = (np.frombuffer(part, np.uint16).astype(np.uint32) << 16).view(np.float32)
-            else:
-                values = np.frombuffer(part, {"F32": np.float32, "F16": np.float16}[entry["dtype"]]).astype(np.float32)
-            tensors[name] = values.reshape(entry["shape"])
-    return tensors
+    return {name: as_float(dtype, values) for name, (dtype, values) in safetensors_file.read_arrays(folder).items()}
 
 
 class Source:

@@ -1,7 +1,5 @@
 """GGUF files of the golden checkpoints and the bundled model must answer as their folders do: gguf_test.py PROGRAM SOURCE."""
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -10,59 +8,24 @@ from pathlib import Path
 import numpy as np
 
 import gguf_file
+from program_case import GOLDEN, TINY, ProgramCase
 
-PROGRAM, SOURCE = (Path(p).resolve() for p in sys.argv[1:3])
-TINY = SOURCE / "models" / "tiny"
-GOLDEN = SOURCE / "tests" / "data" / "golden"
 TEXTS = ["Hello, world!", "  3 spaces,\n\n\ttabs and 12345", "e\u0301 \u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 \U0001f999", "it's",
          "<|im_start|>user\nhi<|im_end|>\n<think>", "[PAD1700]"]
 
 
-def sluice(*arguments):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "HF_"))}
-    return subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, text=True, capture_output=True,
-                          timeout=600, env=environment)
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="sluice_gguf_")
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
-
-    def succeeds(self, *arguments):
-        done = sluice(*arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def fails(self, pattern, *arguments):
-        done = sluice(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
-        self.assertRegex(done.stderr, pattern)
-
+class Case(ProgramCase):
     def convert(self, folder, name="model.gguf", **options):
         path = self.folder / name
         gguf_file.write_gguf(path, folder, **options)
         return path
-
-    def logits(self, model, ids):
-        out = self.folder / "logits.safetensors"
-        self.succeeds("logits", model, "--ids", ",".join(map(str, ids)), "--out", out, "--compute", "f32", "--mtp")
-        data = out.read_bytes()
-        size = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + size])
-        arrays = {}
-        for name in ("logits", "mtp_logits"):
-            begin, end = header[name]["data_offsets"]
-            arrays[name] = np.frombuffer(data[8 + size + begin : 8 + size + end], np.float32).reshape(header[name]["shape"])
-        return arrays
 
 
 class Logits(Case):
     IDS = np.random.default_rng(5).integers(0, 310, 70).tolist()  # more than a chunk of the delta rule
 
     def expect_same(self, model, folder, tolerance):
-        found, expected = self.logits(model, self.IDS), self.logits(folder, self.IDS)
+        found, expected = self.logits(model, self.IDS, "--mtp"), self.logits(folder, self.IDS, "--mtp")
         for name, rows in expected.items():
             self.assertEqual(found[name].shape, rows.shape)
             difference = np.linalg.norm(found[name] - rows) / np.linalg.norm(rows)
@@ -98,9 +61,9 @@ class Logits(Case):
         self.assertGreater(len(parts), 2)
         self.expect_same(parts[0], GOLDEN / "dense-ratio3", 1e-5)
         self.expect_same(self.folder, GOLDEN / "dense-ratio3", 1e-5)
-        self.fails("name the first", "inspect", parts[1])
+        self.fails(1, "name the first", "inspect", parts[1])
         parts[-1].unlink()
-        self.fails("missing, but", "inspect", parts[0])
+        self.fails(1, "missing, but", "inspect", parts[0])
 
     def test_a_dt_bias_without_its_suffix(self):
         model = self.convert(GOLDEN / "dense-ratio3", rename=lambda name: name.replace("ssm_dt.bias", "ssm_dt"))
@@ -108,7 +71,7 @@ class Logits(Case):
 
     def test_a_tensor_that_the_family_does_not_have(self):
         model = self.convert(GOLDEN / "dense-packed", rename=lambda name: name.replace("attn_q_norm", "attn_q_other"))
-        self.fails("attn_q_other|q_norm", "logits", model, "--ids", "1", "--out", self.folder / "x.safetensors")
+        self.fails(1, "attn_q_other|q_norm", "logits", model, "--ids", "1", "--out", self.folder / "x.safetensors")
 
 
 class PictureTower(Case):
@@ -160,9 +123,9 @@ class PictureTower(Case):
                  ({"extra": {"mm.1.weight": np.zeros((4, 4))}}, '"mm.1.weight"'))
         for options, message in cases:
             with self.subTest(message):
-                self.fails(message, "inspect", self.beside(folder, **options))
+                self.fails(1, message, "inspect", self.beside(folder, **options))
         gguf_file.write_mmproj(self.folder / "mmproj-BF16.gguf", TINY)
-        self.fails("makes rows of 256, but .* has rows of 64: it belongs to another model", "inspect", self.convert(folder))
+        self.fails(1, "makes rows of 256, but .* has rows of 64: it belongs to another model", "inspect", self.convert(folder))
 
     def test_a_tensor_that_is_missing_is_named(self):
         model = self.beside(GOLDEN / "dense-ratio3", leave_out=["v.blk.1.ln2.bias"])
@@ -219,7 +182,7 @@ class TinyModel(Case):
     def test_two_models_in_a_folder_must_be_told_apart(self):
         for name in ("a.gguf", "b.gguf", "mmproj-a.gguf"):
             (self.folder / name).symlink_to(self.model)
-        self.fails("holds 2 GGUF models; name one of them: a.gguf, b.gguf", "inspect", self.folder)
+        self.fails(1, "holds 2 GGUF models; name one of them: a.gguf, b.gguf", "inspect", self.folder)
 
     def test_an_unknown_pre_tokenizer_is_named(self):
         path = self.folder / "other.gguf"
@@ -229,7 +192,7 @@ class TinyModel(Case):
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-        self.fails('"tokenizer.ggml.pre" is "llama-bpe"', "tokenize", path, "Hello")
+        self.fails(1, '"tokenizer.ggml.pre" is "llama-bpe"', "tokenize", path, "Hello")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
 """`sluice quantize`: what it writes is what it says, and answers as the model does: quantize_test.py PROGRAM SOURCE."""
 import json
 import math
-import os
 import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -16,44 +14,16 @@ import numpy as np
 import audit_test
 import gguf_file
 import quantized_file
+import safetensors_file
+from program_case import GOLDEN, PROGRAM, TINY, ProgramCase, environment
 
-PROGRAM, SOURCE = (Path(p).resolve() for p in sys.argv[1:3])
-TINY = SOURCE / "models" / "tiny"
-GOLDEN = SOURCE / "tests" / "data" / "golden"
 GGUF = ("q8_0", "q6_k", "q4_k_m")
 FORMATS = GGUF + ("fp8", "nvfp4", "int4")
 BITS = {"q8_0": 8, "q6_k": 8, "fp8": 8}
 REAL_TOKENS = 1677
 
 
-def environment():
-    return {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "HF_"))}
-
-
-def sluice(*arguments, **keywords):
-    return subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, text=True, capture_output=True,
-                          timeout=600, env=environment(), **keywords)
-
-
-class Case(unittest.TestCase):
-    maxDiff = 4000
-
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="sluice_quantize_")
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
-
-    def succeeds(self, *arguments):
-        done = sluice(*arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
-
-    def fails(self, code, pattern, *arguments, **keywords):
-        done = sluice(*arguments, **keywords)
-        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        self.assertRegex(done.stderr, pattern)
-
+class Case(ProgramCase):
     def out(self, form, name="out"):
         return self.folder / (f"{name}.gguf" if form in GGUF else name)
 
@@ -63,24 +33,11 @@ class Case(unittest.TestCase):
         self.assertEqual([p.name for p in self.folder.glob("*.partial")], [])
         return out, report
 
-    def logits(self, model, ids, *flags):
-        out = self.folder / "logits.safetensors"
-        self.succeeds("logits", model, "--ids", ",".join(map(str, ids)), "--out", out, "--compute", "f32", *flags)
-        return {name: values for name, (_, values) in read_file(out).items()}
-
     def expect_same(self, found, expected, tolerance):
         self.assertEqual(found.keys(), expected.keys())
         for name, rows in expected.items():
             self.assertEqual(found[name].shape, rows.shape)
             self.assertLess(np.linalg.norm(found[name] - rows) / np.linalg.norm(rows), tolerance, name)
-
-
-def read_file(path):
-    link = path.parent / "read"
-    link.mkdir(exist_ok=True)
-    (link / "model.safetensors").unlink(missing_ok=True)
-    (link / "model.safetensors").symlink_to(path)
-    return quantized_file.read_raw(link)
 
 
 def text_chats():
@@ -290,14 +247,14 @@ class Folders(Case):
     def test_every_kept_module_is_stored_plainly_and_no_other(self):
         for form, key in (("fp8", "modules_to_not_convert"), ("nvfp4", "ignore"), ("int4", "ignore")):
             out, config = self.config(form)
-            raw = quantized_file.read_raw(out)
+            raw = safetensors_file.read_arrays(out)
             plain = {n.removesuffix(".weight") for n, (dtype, values) in raw.items()
                      if n.endswith(".weight") and values.ndim >= 2 and dtype in ("BF16", "F16", "F32")}
             self.assertEqual(set(config[key]), plain)
 
     def test_what_stacks_share_a_factor_in_nvfp4(self):
         out, _ = self.config("nvfp4")
-        raw = quantized_file.read_raw(out)
+        raw = safetensors_file.read_arrays(out)
         for layer, names in ((0, ("linear_attn.in_proj_qkv", "linear_attn.in_proj_z")), (0, ("mlp.gate_proj", "mlp.up_proj")),
                              (3, ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"))):
             base = f"model.language_model.layers.{layer}"
@@ -308,7 +265,7 @@ class Folders(Case):
         for name in ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json",
                      "preprocessor_config.json"):
             self.assertEqual((out / name).read_bytes(), (TINY / name).read_bytes(), name)
-        found, expected = quantized_file.read_raw(out), quantized_file.read_raw(TINY)
+        found, expected = safetensors_file.read_arrays(out), safetensors_file.read_arrays(TINY)
         copied = [n for n in expected if n.startswith("model.visual.") or n.endswith("norm.weight") or "A_log" in n]
         self.assertGreater(len(copied), 40)
         for name in copied:
@@ -317,7 +274,7 @@ class Folders(Case):
 
     def test_keep(self):
         out, config = self.config("nvfp4", "--keep", "layers.3.*=bf16", "--keep", "embed_tokens=fp8")
-        raw = quantized_file.read_raw(out)
+        raw = safetensors_file.read_arrays(out)
         base = "model.language_model"
         self.assertEqual(raw[f"{base}.layers.3.mlp.up_proj.weight"][0], "BF16")
         self.assertEqual(raw[f"{base}.layers.4.mlp.up_proj.weight"][0], "U8")

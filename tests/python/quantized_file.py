@@ -7,9 +7,8 @@ import gguf
 import numpy as np
 
 import gguf_file
+import safetensors_file
 
-TYPES = {"F32": np.float32, "F16": np.float16, "BF16": np.uint16, "F8_E4M3": np.uint8, "U8": np.uint8, "I32": np.int32,
-         "I64": np.int64}
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
 E2M1 = np.concatenate([E2M1, -E2M1])
 
@@ -25,30 +24,13 @@ def e4m3_table():
 E4M3 = e4m3_table()
 
 
-def read_raw(folder):
-    """Names to (dtype, array as stored) of all safetensors files of a folder."""
-    tensors = {}
-    for path in sorted(Path(folder).glob("model*.safetensors")):
-        data = path.read_bytes()
-        (size,) = struct.unpack_from("<Q", data)
-        header = json.loads(data[8 : 8 + size])
-        header.pop("__metadata__", None)
-        for name, entry in header.items():
-            begin, end = entry["data_offsets"]
-            values = np.frombuffer(data[8 + size + begin : 8 + size + end], TYPES[entry["dtype"]])
-            tensors[name] = (entry["dtype"], values.reshape(entry["shape"]))
-    return tensors
-
-
 def nibbles(packed):
     """[out, bytes] as [out, 2 * bytes], the low one first."""
     return np.stack([packed & 15, packed >> 4], -1).reshape(packed.shape[0], -1)
 
 
 def as_float(dtype, values):
-    if dtype == "BF16":
-        return (values.astype(np.uint32) << 16).view(np.float32)
-    return E4M3[values] if dtype == "F8_E4M3" else values.astype(np.float32)
+    return E4M3[values] if dtype == "F8_E4M3" else gguf_file.as_float(dtype, values)
 
 
 def of_nvfp4(codes, scales, factor):
@@ -67,7 +49,7 @@ def of_fp8(codes, scales):
 
 def folder_values(folder):
     """Names to float32 arrays; the matrices under NAME.weight."""
-    raw = read_raw(folder)
+    raw = safetensors_file.read_arrays(folder)
     values = {}
     for name, (dtype, stored) in raw.items():
         base = name.removesuffix("_packed").removesuffix(".weight")

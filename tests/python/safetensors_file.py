@@ -1,12 +1,15 @@
 """A small reader and writer of safetensors files: names to (dtype, shape, values)."""
 import array
 import json
+import pathlib
 import struct
 
 CODES = {"F32": "f", "I64": "q", "I32": "i"}
+STORED = {"F32": "f4", "F16": "f2", "BF16": "u2", "F8_E4M3": "u1", "U8": "u1", "I32": "i4", "I64": "i8"}
 
 
-def read(path):
+def read_bytes(path):
+    """Names to (dtype, shape, bytes)."""
     with open(path, "rb") as file:
         data = file.read()
     (size,) = struct.unpack_from("<Q", data)
@@ -15,10 +18,22 @@ def read(path):
     tensors = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
-        values = array.array(CODES[entry["dtype"]])
-        values.frombytes(data[8 + size + begin : 8 + size + end])
-        tensors[name] = (entry["dtype"], entry["shape"], values)
+        tensors[name] = (entry["dtype"], entry["shape"], data[8 + size + begin : 8 + size + end])
     return tensors
+
+
+def read(path):
+    return {name: (dtype, shape, array.array(CODES[dtype], data)) for name, (dtype, shape, data) in read_bytes(path).items()}
+
+
+def read_arrays(path):
+    """Names to (dtype, numpy array as stored), of a file or of all model*.safetensors of a folder."""
+    import numpy  # not there for tests that need the standard library alone
+
+    path = pathlib.Path(path)
+    files = sorted(path.glob("model*.safetensors")) if path.is_dir() else [path]
+    return {name: (dtype, numpy.frombuffer(data, STORED[dtype]).reshape(shape))
+            for file in files for name, (dtype, shape, data) in read_bytes(file).items()}
 
 
 def write(path, tensors):

@@ -42,3 +42,6 @@ std::string message_of(Action&& action) {
 }
 
 }  // namespace sluice::test
+
+/// The message has this part.
+#define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)

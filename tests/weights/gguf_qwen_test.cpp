@@ -15,8 +15,6 @@ using test::GgufFile;
 using test::message_of;
 using test::TemporaryDirectory;
 
-#define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)
-
 /// What every file of the family says, for two layers and sizes that differ from each other. Keys in `without` are left
 /// out.
 GgufFile keys(const std::string& architecture = "qwen35", const std::vector<std::string>& without = {}) {

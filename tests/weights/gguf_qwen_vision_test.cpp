@@ -19,8 +19,6 @@ using test::GgufFile;
 using test::message_of;
 using test::TemporaryDirectory;
 
-#define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)
-
 constexpr std::uint32_t type_f32 = 0, type_f16 = 1, type_bf16 = 30;
 
 /// What a file says of a tower with rows of 4, one block, patches of 2 and 9 positions.
@@ -76,25 +74,38 @@ std::string stored_name(std::string name) {
   return name;
 }
 
+/// A tensor of a published checkpoint as a file is to hold it.
+struct Published {
+  Published(const Checkpoint& source, const std::string& name)
+      : shape(source.find(name)->shape), dtype(source.find(name)->dtype) {
+    const auto bytes = source.bytes(*source.find(name));
+    data.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  std::uint32_t type() const { return dtype == DType::bf16 ? type_bf16 : type_f32; }
+  std::vector<std::int64_t> sizes() const { return {shape.rbegin(), shape.rend()}; }
+
+  std::vector<std::int64_t> shape;
+  DType dtype;
+  std::string data;
+};
+
 /// The vision tensors of a published checkpoint as llama.cpp's converter stores them.
 GgufFile converted(const Checkpoint& source) {
   GgufFile file = keys();
   for (const std::string& name : source.names()) {
     if (!name.starts_with("model.visual.")) continue;
-    const StoredTensor& tensor = *source.find(name);
-    const auto bytes = source.bytes(tensor);
-    const std::string data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const std::uint32_t type = tensor.dtype == DType::bf16 ? type_bf16 : type_f32;
+    const Published tensor(source, name);
     if (tensor.shape.size() != 5) {
-      file.tensor(stored_name(name), {tensor.shape.rbegin(), tensor.shape.rend()}, type, data);
+      file.tensor(stored_name(name), tensor.sizes(), tensor.type(), tensor.data);
       continue;
     }
     const auto& s = tensor.shape;  // [hidden, channels, 2, height, width]
     const std::size_t plane = static_cast<std::size_t>(s[3] * s[4]) * size_of(tensor.dtype);
     std::string slices[2];
-    for (std::size_t at = 0; at < data.size(); at += plane) slices[at / plane % 2] += data.substr(at, plane);
-    file.tensor(stored_name(name), {s[4], s[3], s[1], s[0]}, type, slices[0]);
-    file.tensor(stored_name(name) + ".1", {s[4], s[3], s[1], s[0]}, type, slices[1]);
+    for (std::size_t at = 0; at < tensor.data.size(); at += plane)
+      slices[at / plane % 2] += tensor.data.substr(at, plane);
+    file.tensor(stored_name(name), {s[4], s[3], s[1], s[0]}, tensor.type(), slices[0]);
+    file.tensor(stored_name(name) + ".1", {s[4], s[3], s[1], s[0]}, tensor.type(), slices[1]);
   }
   return file;
 }
@@ -105,28 +116,25 @@ GgufFile as_ollama(const Checkpoint& source) {
   file.text("general.architecture", "qwen35").zeros("token_embd.weight", {4, 4});
   for (const std::string& name : source.names()) {
     if (!name.starts_with("model.visual.")) continue;
-    const StoredTensor& tensor = *source.find(name);
-    const auto bytes = source.bytes(tensor);
-    const std::string data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    const std::uint32_t type = tensor.dtype == DType::bf16 ? type_bf16 : type_f32;
+    const Published tensor(source, name);
     std::string stored = "v." + name.substr(std::string("model.visual.").size());
     const std::pair<const char*, const char*> parts[] = {
         {"patch_embed.proj", "patch_embed"}, {"blocks", "blk"}, {"attn.qkv", "attn_qkv"}, {"attn.proj", "attn_out"}};
     for (const auto& [from, to] : parts) {
       if (const auto at = stored.find(from); at != std::string::npos) stored.replace(at, std::string(from).size(), to);
     }
-    std::vector<std::int64_t> sizes(tensor.shape.rbegin(), tensor.shape.rend());
+    std::vector<std::int64_t> sizes = tensor.sizes();
     if (sizes.size() == 5) sizes = {sizes[0], sizes[1], sizes[2], sizes[3] * sizes[4]};
     const auto at = stored.find("attn_qkv");
     if (at == std::string::npos) {
-      file.tensor(stored, sizes, type, data);
+      file.tensor(stored, sizes, tensor.type(), tensor.data);
       continue;
     }
     sizes.back() /= 3;
     for (std::size_t i = 0; i < 3; ++i) {
       const std::string part = std::string("attn_") + "qkv"[i];
-      file.tensor(std::string(stored).replace(at, 8, part), sizes, type,
-                  data.substr(i * data.size() / 3, data.size() / 3));
+      file.tensor(std::string(stored).replace(at, 8, part), sizes, tensor.type(),
+                  tensor.data.substr(i * tensor.data.size() / 3, tensor.data.size() / 3));
     }
   }
   return file;

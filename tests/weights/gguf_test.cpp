@@ -25,8 +25,6 @@ std::string gguf_error(const std::string& bytes) {
 }
 std::string gguf_error(const GgufFile& file) { return gguf_error(file.bytes()); }
 
-#define EXPECT_SAYS(message, part) EXPECT_NE(std::string(message).find(part), std::string::npos) << (message)
-
 /// Some of everything.
 GgufFile sample() {
   GgufFile file;

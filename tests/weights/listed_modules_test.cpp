@@ -1,6 +1,8 @@
 // Lists of modules in configs, as the writers of quantized checkpoints fill them, against the types of tensors.
 #include "weights/formats/listed_modules.h"
 
+#include <chrono>
+
 #include <gtest/gtest.h>
 
 #include "support/memory_checkpoint.h"
@@ -101,6 +103,17 @@ TEST(ListedModules, WhatIsNotUnderstoodIsNamedAndNotGuessed) {
   EXPECT_TRUE(differences.modules.empty());
   EXPECT_EQ(differences.not_understood, std::vector<std::string>{"re:(?!mtp).*"});
   EXPECT_EQ(differences.summary(), "not understood: \"re:(?!mtp).*\"");
+}
+
+TEST(ListedModules, PatternsCannotTakeLong) {
+  const std::string slow = "re:.*(a+)+(a*a*)*(mlp|self_attn|mtp|visual){0,200}.{0,200}$";
+  Json config = {{"ignore", Json::array()}};
+  for (int i = 0; i < 200; ++i) config["ignore"].push_back(slow + std::to_string(i));
+  MemoryCheckpoint made = checkpoint();
+  add(made, std::string(100000, 'a') + ".weight", DType::bf16);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(quantization_differences(config, made).empty());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(ListedModules, AnyJsonIsTaken) {

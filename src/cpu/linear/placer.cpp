@@ -35,8 +35,9 @@ CpuPlacer::Placed CpuPlacer::place_stacks(std::span<const std::vector<SourceMatr
       repack(pool_, std::span(stacks[i]).subspan(plan.first_part, plan.parts), plan.panels, plan.orders[i],
              data + i * bytes);
     }
-    placed.segments.push_back({plan.panels, data, placed.rows, place_orders(plan)});
-    placed.slabs.push_back(slab_);
+    const std::int32_t* orders = place_orders(plan);
+    if (placed.slabs.back() != slab_) placed.slabs.push_back(slab_);  // the orders may lie in a new one
+    placed.segments.push_back({plan.panels, data, placed.rows, orders});
     placed.rows += plan.panels.out;
   }
   return placed;

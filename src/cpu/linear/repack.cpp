@@ -151,7 +151,7 @@ void fill_with_codes(const Panels& panels, std::span<const StackedRow> rows, std
   CodedRowBuffer buffer(coding, panels.in);
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const auto& [part, index] = rows[row];
-    part->read_row(index, order, buffer);
+    part->read_row(index, coding, order, buffer);
     spread_codes(panels, buffer.codes, row, out);
     spread(buffer.scales, coding.scales, out + parts.scales + row * size_of(coding.scales));
     spread(buffer.supers, coding.supers, out + parts.supers + row * size_of(coding.supers));

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "weights/name_pattern.h"
+#include <re2/re2.h>
+#include <re2/set.h>
 
 namespace sluice {
 
@@ -31,9 +31,6 @@ constexpr std::array fusions{
 /// Modules that quantizers leave alone unasked: tables, heads, norms, convolutions and routers.
 constexpr std::array<std::string_view, 5> never_quantized{"embed_tokens", "lm_head", "pos_embed", "conv1d", "gate"};
 
-/// Steps of matching after which patterns are given up.
-constexpr std::uint64_t most_steps = std::uint64_t{4} << 30;
-
 std::string_view without_prefix(std::string_view name) {
   for (const std::string_view prefix : prefixes) {
     if (name.starts_with(prefix)) return name.substr(prefix.size());
@@ -50,19 +47,49 @@ std::string with_last_part(std::string_view name, std::string_view part) {
   return fmt::format("{}{}", name.substr(0, name.size() - last_part(name).size()), part);
 }
 
-/// Names and patterns of modules.
+/// An entry with `*` and `?` as an expression for the whole name.
+std::string expression_of(std::string_view wildcard) {
+  std::string expression;
+  for (const char c : wildcard) {
+    if (c == '*') {
+      expression += ".*";
+    } else if (c == '?') {
+      expression += '.';
+    } else {
+      expression += RE2::QuoteMeta(re2::StringPiece(&c, 1));
+    }
+  }
+  return expression + "$";
+}
+
+/// Without messages of its own: what it does not understand is reported with the differences.
+RE2::Options quiet() {
+  RE2::Options options;
+  options.set_log_errors(false);
+  return options;
+}
+
+/// Names and patterns of modules. Patterns begin where names do, as with Python's re.match.
 class ModuleList {
  public:
-  bool empty() const { return names_.empty() && patterns_.empty(); }
+  bool empty() const { return names_.empty() && patterns_ == 0; }
   std::vector<std::string> take_not_understood() { return std::move(not_understood_); }
 
   void add_name(std::string_view name) { names_.emplace(without_prefix(name)); }
-  void add_regex(std::string_view entry, std::string_view text) { add_pattern(entry, NamePattern::regex(text)); }
+  void add_regex(std::string_view entry, std::string_view text) {
+    const bool known = set_.Add(re2::StringPiece(text.data(), text.size()), nullptr) >= 0;
+    if (known) ++patterns_;
+    if (!known) not_understood_.emplace_back(entry.substr(0, 80));
+  }
   /// "re:" and an expression, a name with wildcards, or a name.
   void add(std::string_view entry) {
     if (entry.starts_with("re:")) return add_regex(entry, entry.substr(3));
-    if (entry.find_first_of("*?[") != std::string_view::npos) return add_pattern(entry, NamePattern::wildcard(entry));
+    if (entry.find_first_of("*?") != std::string_view::npos) return add_regex(entry, expression_of(entry));
     add_name(entry);
+  }
+  /// After the last entry.
+  void compile() {
+    if (patterns_ > 0 && !set_.Compile()) give_patterns_up();
   }
 
   /// Whether it holds the module, one above it, the matrix that it is fused into, or all parts that it is fused of.
@@ -80,19 +107,9 @@ class ModuleList {
   }
 
  private:
-  struct Pattern {
-    std::string entry;
-    NamePattern pattern;
-    bool from_anywhere;  // ".*X" holds the longest spelling of a name if it holds any
-  };
-
-  void add_pattern(std::string_view entry, const std::optional<NamePattern>& pattern) {
-    if (pattern) {
-      const bool anywhere = entry.starts_with("*") || entry.starts_with("re:.*") || entry.starts_with("-:.*");
-      patterns_.push_back({std::string(entry), *pattern, anywhere});
-    } else {
-      not_understood_.emplace_back(entry.substr(0, 80));
-    }
+  void give_patterns_up() {
+    patterns_ = 0;
+    not_understood_.emplace_back("(patterns that take too much memory)");
   }
 
   bool holds_itself(std::string_view module) {
@@ -106,32 +123,24 @@ class ModuleList {
       const std::size_t dot = name.find('.', begin);
       begin = dot == std::string_view::npos ? name.size() : dot + 1;
     }
-    return std::ranges::any_of(patterns_, [&](Pattern& pattern) { return holds(pattern, module, name); });
+    if (matches(std::string(module))) return true;
+    return std::ranges::any_of(prefixes, [&](std::string_view prefix) {  // as another writer would name it
+      return matches(fmt::format("{}{}", prefix, name));
+    });
   }
 
-  bool holds(Pattern& pattern, std::string_view module, std::string_view name) {
-    if (steps_ > most_steps) {
-      if (std::exchange(given_up_, true)) return false;
-      not_understood_.emplace_back("(patterns that take too long)");
-      return false;
-    }
-    const auto matches = [&](const std::string& spelling) {
-      steps_ += (spelling.size() + 1) * pattern.pattern.size();
-      return pattern.pattern.matches(spelling);
-    };
-    if (matches(std::string(module))) return true;
-    for (const std::string_view prefix : prefixes) {
-      if (matches(fmt::format("{}{}", prefix, name))) return true;
-      if (pattern.from_anywhere) return false;
-    }
+  bool matches(const std::string& spelling) {
+    if (patterns_ == 0) return false;
+    RE2::Set::ErrorInfo error{};
+    if (set_.Match(spelling, nullptr, &error)) return true;
+    if (error.kind == RE2::Set::kOutOfMemory) give_patterns_up();
     return false;
   }
 
   std::unordered_set<std::string> names_;
-  std::vector<Pattern> patterns_;
+  RE2::Set set_{quiet(), RE2::ANCHOR_START};
+  std::size_t patterns_ = 0;
   std::vector<std::string> not_understood_;
-  std::uint64_t steps_ = 0;
-  bool given_up_ = false;
 };
 
 /// Calls `take` with every string below a value, a few levels deep.
@@ -159,6 +168,8 @@ class Rules {
     for (auto entry = layers.begin(); layers.is_object() && entry != layers.end(); ++entry) chosen_.add(entry.key());
     read_targets(member(config, "config_groups"));
     const Json& method = member(config, "quant_method");
+    left_out_.compile();
+    chosen_.compile();
     in_layers_only_ = method == "gptq" || method == "awq" || method == "auto-round";
   }
 
@@ -256,19 +267,6 @@ std::string QuantizationDifferences::summary() const {
   }
   if (not_understood.size() > most) text += fmt::format(", and {} more", not_understood.size() - most);
   return text;
-}
-
-std::string without_numbers(std::string_view name) {
-  std::string pattern;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    const bool is_number = !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-    if (begin > 0) pattern += '.';
-    pattern += is_number ? "*" : part;
-    begin = end + 1;
-  }
-  return pattern;
 }
 
 }  // namespace sluice

@@ -31,7 +31,4 @@ struct QuantizationDifferences {
 /// parts. The config is not trusted: what it says may be anything, and the work is bounded.
 QuantizationDifferences quantization_differences(const Json& quantization_config, const Checkpoint& checkpoint);
 
-/// "model.layers.3.mlp" as "model.layers.*.mlp".
-std::string without_numbers(std::string_view name);
-
 }  // namespace sluice

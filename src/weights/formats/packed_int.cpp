@@ -91,7 +91,7 @@ void read_row(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
 
 std::vector<PartGrid> grids(const SourceMatrix& matrix) {
   std::vector<PartGrid> all(matrix.parts.size(), PartGrid::whole());
-  const std::int64_t per_word = 32 / bits_of(matrix), groups = groups_of(matrix), group = matrix.in / groups;
+  const std::int64_t per_word = 32 / bits_of(matrix), groups = groups_of(matrix), group = coding(matrix)->group;
   const int group_axis = groups > 1 ? 1 : -1;
   all[0] = {0, 1, 1, per_word};
   all[1] = {0, group_axis, 1, group};

@@ -134,9 +134,9 @@ void read_awq(const SourceMatrix& matrix, std::int64_t row, const CodedRow& out)
 
 /// Of tensors [columns or groups, rows]; the values' words run along the columns in one format, along rows in the
 /// other.
-std::vector<PartGrid> grids_of(const SourceMatrix& matrix, std::int64_t per_word, bool words_of_columns) {
-  const std::int64_t groups = groups_of(matrix), group = matrix.in / groups;
-  const int group_axis = groups > 1 ? 0 : -1;
+std::vector<PartGrid> grids_of(const SourceMatrix& matrix, std::int64_t bits, bool words_of_columns) {
+  const std::int64_t per_word = 32 / bits, group = coding_of(matrix, bits).group;
+  const int group_axis = groups_of(matrix) > 1 ? 0 : -1;
   std::vector<PartGrid> all{{1, 0, words_of_columns ? 1 : per_word, words_of_columns ? per_word : 1},
                             {1, group_axis, 1, group},
                             {1, group_axis, per_word, group}};
@@ -144,8 +144,8 @@ std::vector<PartGrid> grids_of(const SourceMatrix& matrix, std::int64_t per_word
   return all;
 }
 
-std::vector<PartGrid> gptq_grids(const SourceMatrix& matrix) { return grids_of(matrix, 32 / gptq_bits(matrix), true); }
-std::vector<PartGrid> awq_grids(const SourceMatrix& matrix) { return grids_of(matrix, 8, false); }
+std::vector<PartGrid> gptq_grids(const SourceMatrix& matrix) { return grids_of(matrix, gptq_bits(matrix), true); }
+std::vector<PartGrid> awq_grids(const SourceMatrix& matrix) { return grids_of(matrix, 4, false); }
 
 }  // namespace
 
