@@ -137,18 +137,21 @@ std::unique_ptr<Checkpoint> open_gguf(const std::filesystem::path& path) {
   return std::make_unique<GgufQwenCheckpoint>(std::make_shared<const GgufCheckpoint>(path));
 }
 
+constexpr ModelSizes dense_sizes{2048, 8192, 0, 8, 2, 32, 2048}, sparse_sizes{2048, 512, 16, 8, 2, 32, 2048};
+
 struct StoredForm {
   const char* name;
   AddMatrix add;
   bool is_gguf = false;
+  AddMatrix add_attention = add;
+  ModelSizes sizes = dense_sizes;
 };
 
 class SlowLoadMemoryOfForms : public testing::TestWithParam<StoredForm> {};
 
 TEST_P(SlowLoadMemoryOfForms, PeaksAtNoMoreThanTheFileATwentiethAndALayersMlp) {
-  constexpr ModelSizes sizes{2048, 8192, 0, 8, 2, 32, 2048};
   const StoredForm& form = GetParam();
-  const HeaderCheckpoint headers = model_headers(sizes, form.add, form.add);
+  const HeaderCheckpoint headers = model_headers(form.sizes, form.add, form.add_attention);
   const TemporaryDirectory directory;
   const auto path = directory.path() / "model";
   (form.is_gguf ? write_as_gguf : write_as_safetensors)(headers, path);
@@ -159,7 +162,7 @@ TEST_P(SlowLoadMemoryOfForms, PeaksAtNoMoreThanTheFileATwentiethAndALayersMlp) {
     if (name.find("layers.0.mlp.") != std::string::npos) mlp += static_cast<double>(headers.find(name)->byte_size());
   }
   const auto peak = static_cast<double>(
-      peak_of_loading(path, form.is_gguf ? open_gguf : OpenCheckpoint(open_safetensors), model_config(sizes)));
+      peak_of_loading(path, form.is_gguf ? open_gguf : OpenCheckpoint(open_safetensors), model_config(form.sizes)));
   std::printf("%s: file %.0f MB, peak %.0f MB, %.3f times the file\n", form.name, file / 1e6, peak / 1e6, peak / file);
   EXPECT_GT(peak, 0.9 * file) << "the measurement itself is wrong";
   EXPECT_LE(peak, 1.05 * file + mlp);
@@ -171,6 +174,8 @@ INSTANTIATE_TEST_SUITE_P(
                     StoredForm{"fp8_row", as_fp8_rows}, StoredForm{"nvfp4", as_nvfp4},
                     StoredForm{"packed_nvfp4", as_packed_nvfp4}, StoredForm{"mxfp4", as_mxfp4},
                     StoredForm{"packed_int4", as_packed_int4}, StoredForm{"gptq", as_gptq}, StoredForm{"awq", as_awq},
+                    StoredForm{"experts_fp8_block", as_fp8_blocks, false, as_fp8_blocks, sparse_sizes},
+                    StoredForm{"experts_nvfp4_and_fp8", as_nvfp4, false, as_fp8_tensor, sparse_sizes},
                     StoredForm{"q8_0", as_blocks<q8_0>, true}, StoredForm{"q4_k", as_blocks<q4_k>, true},
                     StoredForm{"q5_k", as_blocks<q5_k>, true}, StoredForm{"q6_k", as_blocks<q6_k>, true}),
     [](const auto& row) { return std::string(row.param.name); });
